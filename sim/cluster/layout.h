@@ -1,0 +1,73 @@
+/*
+ * cluster/layout.h: the cluster at a given size, folded: rank classes and resource classes.
+ *
+ * Ranks that behave alike are one class with a multiplicity; so are resources (a GPU's SMs, its HBM,
+ * each direction of its scale-up port, each direction of a NIC). Classes are the coarsest equitable
+ * partition of the graph {hosts, GPUs, NICs}, found by colour refinement seeded by overrides: every
+ * rank of a class sees the same number of members of every other class, so max-min rates are exact on
+ * the quotient. Hosts without overrides are one host class, never expanded: a homogeneous cluster of
+ * any size has one rank class.
+ *
+ * Example: dgx-h100 × 4: one rank class of 32, resources sm, hbm, scale-up out/in, nic out/in, 32
+ * instances each. With one slow GPU: {the GPU: 1}, {its host's others: 7}, {the rest: 24}.
+ *
+ * `fold: off` gives every rank its own class; both give the same step time (a test says so).
+ */
+#ifndef FSDPSIM_CLUSTER_LAYOUT_H
+#define FSDPSIM_CLUSTER_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cluster/cluster.h"
+
+enum resource_kind {
+    RESOURCE_SM,           /* capacity 1: the whole GPU */
+    RESOURCE_HBM,          /* bytes/s */
+    RESOURCE_COPY_ENGINE,  /* capacity 1, one per direction: H2D and D2H */
+    RESOURCE_SCALE_UP_OUT, /* bytes/s */
+    RESOURCE_SCALE_UP_IN,
+    RESOURCE_NIC_OUT,
+    RESOURCE_NIC_IN,
+    RESOURCE_KIND_COUNT
+};
+const char *resource_kind_name(enum resource_kind kind);
+
+struct resource {
+    enum resource_kind kind;
+    const char *name;       /* "scale-up out (nvlink4)" */
+    double capacity;        /* of one instance, per second */
+    int64_t instances;      /* how many such there are */
+};
+
+struct rank_class {
+    int64_t count;        /* ranks in it */
+    int64_t first_rank;   /* lowest global rank, for names */
+    int64_t hosts;        /* hosts that hold members */
+    int64_t per_host;     /* members on each of those hosts */
+    int32_t host_class;
+    double clock_frac;
+    int32_t sm, hbm, copy_engine_h2d, copy_engine_d2h; /* resource indices */
+    int32_t scale_up_out, scale_up_in;                 /* -1: none */
+    int32_t nic_out, nic_in;                           /* -1: none */
+    double ranks_per_nic;  /* members of this class that share one instance of its NIC */
+    double nics_per_host;  /* NIC instances of its class on one host */
+};
+
+struct layout {
+    const struct cluster *cluster;
+    int64_t hosts, gpus_per_host, ranks;
+    struct rank_class *classes;
+    int32_t class_count;
+    struct resource *resources;
+    int32_t resource_count;
+};
+
+enum { LAYOUT_MAX_UNFOLDED_RANKS = 1 << 20 };
+
+MUST_CHECK enum status layout_build(struct arena *arena, const struct cluster *cluster,
+                                    int64_t hosts, int64_t gpus_per_host, bool is_folded,
+                                    struct layout *layout, struct diag *diag);
+
+#endif

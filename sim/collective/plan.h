@@ -1,0 +1,80 @@
+/*
+ * collective/plan.h: (collective, group, bytes, layout) → a plan of phases, without events.
+ *
+ * Ring all-gather or reduce-scatter of S bytes over n ranks on k hosts of g (nccl_model.md 5.3.3):
+ *   time = base + (n − k)·a_in_host + (k − 1)·a_across + S·(n − 1)/n / min over links of its rate
+ * (k > 1: the step that leaves a host costs a_across; one host: (n − 1)·a_in_host). NCCL runs
+ * rotated rings, one per channel, so that all NICs of a host carry an equal part: every host sends
+ * S·(n−1)/n bytes out through its NICs together, and every GPU (g − 1)/g of that (all of it on one
+ * host) through its scale-up port. All-reduce is both in a row: 2·(n − 1) steps, twice the bytes.
+ *
+ * `two_level_ring` plays in two phases: all-gather first across hosts among equal local indices
+ * (S/g each), then inside the host (S); reduce-scatter the other way round.
+ *
+ * S is the nccl-tests size: all-gather the gathered output, reduce-scatter the input, all-reduce the
+ * buffer. A phase has `rounds` ring steps (each `latency` long on average, in total latency_s) and
+ * `bytes` of bus traffic per rank; it loads resource r with bytes·loads[r].per_byte per instance.
+ * cap_bytes_per_s is the rate a ring reaches alone (link efficiency), never a lower capacity.
+ *
+ * Example: 404.75 MB, 8 ranks, 400 GB/s, 5 µs a step: 7·5 µs + 354.16 MB / 400 GB/s = 0.9204 ms.
+ */
+#ifndef FSDPSIM_COLLECTIVE_PLAN_H
+#define FSDPSIM_COLLECTIVE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "cluster/layout.h"
+
+enum collective_op { COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_REDUCE,
+                     COLLECTIVE_OP_COUNT };
+const char *collective_op_name(enum collective_op op); /* "all_gather" */
+
+struct load {
+    int32_t resource;
+    double per_byte; /* bytes through one instance of the resource per byte of phase work */
+};
+
+struct phase {
+    int64_t rounds;
+    double latency_s;       /* of all rounds together, before and between the bytes */
+    double bytes;           /* bus bytes per rank: the work */
+    double cap_bytes_per_s; /* alone, at most */
+    struct load *loads;
+    int32_t load_count;
+};
+
+struct plan {
+    struct phase *phases;
+    int32_t phase_count;
+    double base_s;          /* once per collective */
+    double bytes_per_rank;  /* sent by each rank, all phases */
+    double sm_share;        /* of every member's SMs, held while the kernel runs */
+};
+
+/* How much of the physics to leave out (`simulate.ideal`). */
+struct plan_options {
+    bool is_latency_free;    /* ideal: latency */
+    bool is_contention_free; /* ideal: contention: no SMs, no HBM traffic */
+};
+
+/*
+ * A group of ranks with one communicator: all ranks of the layout, or (mesh groups, later) a part;
+ * spans `hosts` hosts with `ranks_per_host` on each.
+ */
+struct group {
+    int64_t ranks, hosts, ranks_per_host;
+};
+
+MUST_CHECK enum status plan_build(struct arena *arena, const struct layout *layout,
+                                  const struct group *group, enum collective_op op, double bytes,
+                                  const struct plan_options *options, struct plan *plan,
+                                  struct diag *diag);
+
+/* The time of a plan alone on an idle machine: the closed form. */
+double plan_alone_s(const struct layout *layout, const struct plan *plan);
+/* The slowest link of the last byte-carrying phase: index into layout->resources, -1: none. */
+int32_t plan_bottleneck(const struct layout *layout, const struct plan *plan);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * config/config.h: a checked configuration: files, overrides, origins.
+ *
+ *   config_init → config_load (root file) → config_override (each -s) → config_bind → use
+ *
+ * Loading keeps a tree; `-s a.b.c=value` edits it (a path that goes through a FIELD_REF first loads
+ * the file it names, so `-s cluster.host.nics.bandwidth=100Gbps` merges into the loaded cluster;
+ * shorter paths apply before longer ones, otherwise in the order given, last wins; `-s key=` resets
+ * to the default; the value is YAML in flow form, so lists and maps can be given). Binding fills a
+ * struct by field tables, reports every mistake, and records the origin of every value in force.
+ */
+#ifndef FSDPSIM_CONFIG_CONFIG_H
+#define FSDPSIM_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "config/field.h"
+#include "config/node.h"
+
+struct config_origin {
+    const char *path;    /* "fsdp.wrap", "cluster.overrides[0].host" */
+    const char *value;   /* as text, canonical (quantities with unit) */
+    const char *origin;  /* "configs/x.yaml:12:5", "<command line>", "default" */
+    struct place place;  /* line 0 for a default */
+};
+
+struct config {
+    struct arena *arena;
+    struct diag *diag;
+    struct node *root;
+    const char *const *data_folders; /* searched in order for FIELD_REF, NULL-ended */
+    const char *root_folder;         /* of the root file: paths in it are relative to it, then to the cwd */
+    struct {
+        const char **items;
+        int32_t count, capacity;
+    } override_texts;
+    struct {
+        struct config_origin *items;
+        int32_t count, capacity;
+    } origins;
+};
+
+/*
+ * The data folders: $FSDPSIM_DATA (colon-separated), then the source tree or installed share folder
+ * found beside the running executable, then the compiled-in prefix. Each holds models/, topologies/,
+ * configs/. NULL-ended list in the arena.
+ */
+const char *const *data_folders_find(struct arena *arena);
+
+void config_init(struct config *config, struct arena *arena, struct diag *diag,
+                 const char *const *data_folders);
+/* `path`: a file, "-" for standard input, or the name of a shipped config (configs/NAME.yaml). */
+MUST_CHECK enum status config_load(struct config *config, const char *path);
+/* "key.sub=value", collected; applied by config_bind. A malformed one is a placed error. */
+MUST_CHECK enum status config_override(struct config *config, const char *text);
+/* Applies the overrides, loads references, fills `out` (zeroed struct of table->struct_bytes). */
+MUST_CHECK enum status config_bind(struct config *config, const struct field_table *table,
+                                   void *out);
+
+/* Where the value in force of a dotted path stands (its default: NO_PLACE), for later checks. */
+struct place config_place(const struct config *config, const char *path);
+/* Whether a value was written (in a file or by -s), as against defaulted or absent. */
+bool config_is_set(const struct config *config, const char *path);
+/* Adds an error at the value of `path`. */
+void config_error(struct config *config, const char *path, const char *hint, const char *format,
+                  ...) PRINTF_LIKE(4, 5);
+void config_warn(struct config *config, const char *path, const char *hint, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* `check --resolved`: path, value, origin, one line each. */
+void config_write_resolved(const struct config *config, FILE *file);
+/* Hash of every value in force (paths and canonical values, in table order; not the origins). */
+struct hash128 config_hash(const struct config *config);
+
+/* Names that ship in a data folder: files NAME.yaml (and NAME.json) of `folder`, sorted. */
+const char *const *data_names(struct arena *arena, const char *const *data_folders,
+                              const char *folder);
+
+#endif

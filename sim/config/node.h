@@ -1,0 +1,54 @@
+/*
+ * config/node.h: YAML text → a tree of nodes that remember where they were written.
+ *
+ * One document; maps, lists and scalars. Rejected while reading, all with a place: duplicate keys
+ * (note: first place), anchors, aliases, '<<', tags, a second document, texts over 1 MiB, nesting
+ * over 64 (libyaml 0.2.5 is quadratic in depth: reading stops there), non-scalar keys, an empty
+ * document. JSON is YAML, so a Hugging Face config.json is read by the same code. What a scalar
+ * means is decided later by its field (config/field.h): nothing is a boolean by itself.
+ */
+#ifndef FSDPSIM_CONFIG_NODE_H
+#define FSDPSIM_CONFIG_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/status.h"
+
+enum { NODE_MAX_BYTES = 1 << 20, NODE_MAX_DEPTH = 64 };
+
+enum node_kind { NODE_NULL, NODE_SCALAR, NODE_MAP, NODE_LIST };
+
+struct node;
+
+struct node_entry { /* of a map: key and value; of a list: key is NULL */
+    const char *key;
+    struct place key_place;
+    struct node *value;
+};
+
+struct node {
+    enum node_kind kind;
+    bool is_quoted;     /* scalar in '' or "": never null, true or a number by accident */
+    bool is_used;       /* a field has read it */
+    struct place place; /* of the value; for a map the place of its first key */
+    const char *text;   /* scalar */
+    const char *ref;    /* what was written where a referenced file now stands (`cluster: dgx-h100`) */
+    struct {
+        struct node_entry *items;
+        int32_t count, capacity;
+    } entries;
+};
+
+/* Parses `source->text` (which must outlive the arena's tree). */
+MUST_CHECK enum status node_parse(struct arena *arena, const struct source *source,
+                                  struct node **root, struct diag *diag);
+/* Reads and parses a file; `-` is standard input. */
+MUST_CHECK enum status node_load(struct arena *arena, const char *path, struct node **root,
+                                 struct diag *diag);
+
+struct node *node_get(const struct node *map, const char *key); /* NULL when absent */
+
+#endif

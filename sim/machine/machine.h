@@ -1,0 +1,93 @@
+/*
+ * machine/machine.h: plays programs: host threads, streams, events, communicators, activities.
+ *
+ * Each rank class has a host thread (serial; every issued operation costs it time), FIFO streams and
+ * a memory ledger in host order. What runs on the GPU or on the wire is an activity: remaining work,
+ * a rate cap and demands on resources shared max-min fairly (maxmin.h).
+ *
+ * Segment: kernels in a row on a stream. When the stream reaches it, the kernels that the host has
+ * issued by then are played as one activity (their sums); if the host is still issuing, the rest
+ * follows as it is issued, so a slow host starves the GPU exactly kernel by kernel, and a fast one
+ * costs one event a segment. Work is seconds alone; demand SM 1, HBM bytes / seconds alone.
+ *
+ * Collective: at the head of its stream *and* of its communicator, its kernel starts for that rank
+ * class and holds its SM share; when the last class has arrived the transfer begins: base + latency of a
+ * phase, then its bytes as one activity (`network: flows`), or round after round
+ * (`network: messages`). comm time counts the kernel, as a profiler would; the waiting part is also
+ * counted apart.
+ *
+ * The machine knows nothing of breakdowns or tables: observers are told (observe/observe.h).
+ */
+#ifndef FSDPSIM_MACHINE_MACHINE_H
+#define FSDPSIM_MACHINE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "cluster/layout.h"
+#include "schedule/program.h"
+
+enum network_mode { NETWORK_FLOWS, NETWORK_MESSAGES };
+
+/* `simulate.ideal`: losses turned off. */
+struct ideal {
+    bool host;       /* every host cost is zero */
+    bool copies;     /* FSDP's own copy, cast kernels take no time */
+    bool contention; /* collectives hold no SMs and use no HBM bandwidth */
+    bool optimizer;  /* optimizer and gradient norm take no time */
+    bool latency;    /* no base and step latency of collectives, no launch gaps */
+};
+
+/* What runs, as a profiler sorts it (Holistic Trace Analysis). */
+enum activity_kind { ACTIVITY_COMPUTE, ACTIVITY_COMMUNICATION, ACTIVITY_MEMCPY,
+                     ACTIVITY_KIND_COUNT };
+
+/*
+ * Told in simulated-time order; pointers are const: an observer only looks. `class_idx` is the rank
+ * class. All may be NULL.
+ */
+struct observer {
+    void *context;
+    /* A GPU activity of a class starts or stops running at now. `copy`: the part of a compute
+       segment's time alone that is FSDP's own copies (0…1). */
+    void (*activity_begin)(void *context, int64_t now_ps, int32_t class_idx,
+                           enum activity_kind kind, const struct op *op, double copy_frac);
+    void (*activity_end)(void *context, int64_t now_ps, int32_t class_idx, enum activity_kind kind,
+                         const struct op *op, double copy_frac);
+    /* A collective's transfer begins (all have arrived): until then its kernel was waiting. */
+    void (*transfer_begin)(void *context, int64_t now_ps, const struct op *op);
+    /* Bytes went over a resource (of one instance) since the last report. */
+    void (*resource_used)(void *context, int32_t resource, double amount, int64_t busy_ps);
+    void (*memory_changed)(void *context, int64_t now_ps, int32_t class_idx,
+                           const struct tensor *tensor, int64_t delta_bytes);
+    void (*mark_reached)(void *context, int64_t now_ps, int32_t class_idx, int32_t step,
+                         enum mark mark);
+};
+
+struct machine_setup {
+    const struct layout *layout;
+    /* One program per rank class, or one for all (program_count 1). */
+    const struct program *const *programs;
+    int32_t program_count;
+    enum network_mode network;
+    struct ideal ideal;
+    int32_t steps;      /* all steps played, warm-up included */
+    uint64_t tie_seed;  /* 0 in real runs */
+    const struct observer *observers;
+    int32_t observer_count;
+};
+
+struct machine_result {
+    int64_t end_ps;
+    uint64_t fingerprint;
+    int64_t events;
+};
+
+/* STATUS_INPUT with a message when the program cannot be played to its end (a deadlock: which class
+   waits for what); STATUS_OK otherwise. Everything it allocates lives in `arena`. */
+MUST_CHECK enum status machine_play(struct arena *arena, const struct machine_setup *setup,
+                                    struct machine_result *result, struct diag *diag);
+
+#endif

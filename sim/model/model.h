@@ -1,0 +1,131 @@
+/*
+ * model/model.h: a network as modules → parameters, kernels, activations.
+ *
+ * `struct model_config` is what a file says (a Hugging Face config.json as it is, or our
+ * `family: abstract`); `model_build` derives from it and from how it is trained the list of modules
+ * in forward order. Equal modules share one `module_kind`, so a model costs O(kinds) to build.
+ *
+ * Llama block, per token forward FLOP (no bias): 2·(h·q + 2·h·kv + q·h + 3·h·f) in GEMMs and
+ * 2·s·q in causal attention (half of the full 4·s·q); backward GEMMs twice that, flash attention
+ * backward 2.5 times its forward. Saved activations with flash attention and fused RMSNorm
+ * (fsdp_semantics.md 107): bytes per token = 12h + 4k + 8f + 4a + 8 in bf16 (k: kv width, f: FFN
+ * width, a: heads). Loss, unchunked with fp32 upcast (ibid. 104): logits 2·T·V, fp32 copy 4·T·V
+ * (freed after log-softmax), saved log-softmax 4·T·V, backward 4·T·V + 4·T·V.
+ *
+ * Left out so far: other families, selective checkpointing, fusion by implementation (they come with
+ * the kernel tables).
+ */
+#ifndef FSDPSIM_MODEL_MODEL_H
+#define FSDPSIM_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "config/field.h"
+#include "model/kernel.h"
+
+enum model_family { FAMILY_LLAMA, FAMILY_ABSTRACT };
+
+/* Llama-like, Hugging Face names and defaults (LlamaConfig: absent keys mean these values). */
+struct llama_config {
+    int64_t hidden_size, intermediate_size, num_hidden_layers;
+    int64_t num_attention_heads, num_key_value_heads, head_dim; /* 0: heads; hidden/heads */
+    int64_t vocab_size;
+    bool tie_word_embeddings, attention_bias, mlp_bias;
+    const char *hidden_act;
+};
+
+/* family: abstract: numbers given directly. */
+struct abstract_unit {
+    int64_t repeat;      /* this many such units in a row */
+    int64_t parameters;
+    double forward_s, backward_s; /* compute per microbatch */
+    double saved_activation_bytes;
+};
+struct abstract_config {
+    int64_t repeat;            /* the whole list of units, so many times */
+    struct config_list units;  /* struct abstract_unit */
+    double flop_per_token;     /* 0: 6·parameters; for MFU only */
+};
+
+struct model_config {
+    enum model_family family;
+    const char *name; /* as asked for, or the file's stem */
+    struct llama_config llama;
+    struct abstract_config abstract;
+};
+
+/* FIELD_REF helper: chooses the table by `family:` or `model_type:`; unknown ones are errors that
+   list the known. The bound struct is struct model_config. */
+const struct field_table *model_choose_table(const struct node *map, struct diag *diag);
+/* Every table, for `schema model`; NULL-ended. */
+extern const struct field_table *const model_tables[];
+
+/* How the model is trained, as far as kernels and activations depend on it. */
+enum activation_checkpointing { CHECKPOINT_NONE, CHECKPOINT_FULL };
+struct train_shape {
+    int64_t seq_len;
+    int64_t micro_batch;       /* sequences */
+    enum dtype compute_dtype;  /* param_dtype of mixed precision */
+    enum activation_checkpointing checkpointing;
+    bool loss_upcast;          /* fp32 logits in the loss */
+    bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
+};
+
+struct param {
+    const char *name;  /* "q_proj.weight" */
+    int64_t dim0, rest; /* rows, and elements a row: FSDP2 shards dim 0 */
+};
+
+enum module_role { MODULE_EMBEDDING, MODULE_BLOCK, MODULE_NORM, MODULE_HEAD, MODULE_LOSS };
+
+struct module_kind {
+    enum module_role role;
+    struct param *params;
+    int32_t param_count;
+    int64_t numel;                 /* sum of params */
+    struct kernel_list forward, backward;
+    /* Kept from forward to backward, in bytes. With full checkpointing of a block: its input only;
+       then `recompute_saved_bytes` is what the recompute brings back inside backward. */
+    int64_t saved_bytes, recompute_saved_bytes;
+    bool is_recomputed;            /* backward first runs `forward` again */
+    int64_t forward_temp_bytes;    /* largest extra live at once while it runs (freed at its end) */
+    int64_t backward_temp_bytes;
+    int64_t output_bytes;
+    double model_flop;             /* forward, counted as the MFU conventions do (full attention) */
+    int32_t host_op_count;         /* framework ops of the forward (several may be one kernel) */
+};
+
+struct module {
+    int32_t kind_idx;
+    const char *name; /* "layers.17" */
+};
+
+struct model {
+    const char *name;
+    enum model_family family;
+    struct module_kind *kinds;
+    int32_t kind_count;
+    struct module *modules; /* forward order; the loss is the last one (no parameters) */
+    int32_t module_count;
+    int64_t parameters;             /* exact; tied weights once */
+    int64_t input_embedding_parameters; /* 0 when tied to the output */
+    int64_t layers, heads, head_dim;
+    bool is_tied;
+    int64_t tokens;                 /* per GPU and microbatch: seq_len × micro_batch */
+    int64_t seq_len;
+    /* Model FLOP per token, forward + backward, convention `torchtitan`:
+       6·(N − untied input embedding) + 6·L·heads·(d_qk + d_v)·s. */
+    double flop_per_token;
+};
+
+MUST_CHECK enum status model_build(struct arena *arena, const struct model_config *config,
+                                   const struct train_shape *shape, struct model **model,
+                                   struct diag *diag);
+
+/* Parameters without building kernels (for `memory`, `list`). */
+int64_t model_config_parameters(const struct model_config *config);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * observe/observe.h: observers that turn what the machine tells into facts.
+ *
+ * breakdown: per rank class, interval unions (never sums of durations), for the reported steps:
+ *   step = compute + exposed_comm + idle, comm = union of collective kernels, comm_wait the part of
+ *   it spent waiting for other ranks, copy the part of compute that is FSDP's own copies, memcpy the
+ *   part of idle in which only memory copies run.
+ * ledger: per rank class, active bytes in host order and by category, peak and its composition;
+ *   per pool (stream) high-water marks, whose sum is what a caching allocator reserves.
+ * units: per unit, compute / all-gather / reduce-scatter time and how long compute waited for it.
+ * links: bytes and busy time of each resource class.
+ */
+#ifndef FSDPSIM_OBSERVE_OBSERVE_H
+#define FSDPSIM_OBSERVE_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "machine/machine.h"
+
+struct breakdown { /* of one class, picoseconds, summed over the reported steps */
+    int64_t step_ps;      /* period: end of step to end of step, summed */
+    int64_t compute_ps, comm_ps, comm_wait_ps, copy_ps, exposed_ps, idle_ps, memcpy_ps;
+    int64_t forward_ps, backward_ps, optimizer_ps; /* between marks of the step */
+};
+
+struct unit_facts { /* of one class, per reported step on average is the caller's division */
+    int64_t forward_ps, backward_ps;  /* its segments running (sum) */
+    int64_t all_gather_ps, reduce_scatter_ps; /* its collective kernels running (sum) */
+    int64_t exposed_ps;  /* part of its collectives' time in which no compute ran */
+    int64_t all_gather_count, reduce_scatter_count;
+    double all_gather_bytes, reduce_scatter_bytes;
+};
+
+struct memory_facts { /* of one class */
+    int64_t peak_active_bytes, peak_reserved_bytes;
+    int64_t first_step_peak_active_bytes;
+    int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* at the active peak, steady steps */
+    int32_t peak_unit;            /* unit of the tensor whose allocation made the peak, -1 */
+    const char *peak_tensor;
+    int32_t pool_count;
+    int64_t *pool_peak_bytes;     /* by stream */
+};
+
+struct resource_facts {
+    double amount;   /* through one instance, reported steps */
+    int64_t busy_ps; /* some activity used it */
+};
+
+struct facts;
+
+/* `warmup` steps are watched for memory but not for time. */
+struct facts *facts_new(struct arena *arena, const struct layout *layout,
+                        const struct program *const *programs, int32_t program_count,
+                        int32_t warmup, int32_t steps);
+/* The observer to give to the machine. */
+struct observer facts_observer(struct facts *facts);
+/* After playing. */
+void facts_close(struct facts *facts);
+
+const struct breakdown *facts_breakdown(const struct facts *facts, int32_t class_idx);
+const struct unit_facts *facts_unit(const struct facts *facts, int32_t class_idx, int32_t unit);
+const struct memory_facts *facts_memory(const struct facts *facts, int32_t class_idx);
+const struct resource_facts *facts_resource(const struct facts *facts, int32_t resource);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * report/report.h: tables and JSON for people and machines, from an outcome.
+ */
+#ifndef FSDPSIM_REPORT_REPORT_H
+#define FSDPSIM_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "run/outcome.h"
+
+/*
+ * The human summary of one or several runs side by side (one column each): step time, tokens/s/GPU,
+ * MFU, compute / exposed / idle, exposed fraction, memory peaks with their composition, whether it
+ * fits, what bounds it; warnings below.
+ */
+void report_summary(const struct outcome *const *outcomes, int32_t count, FILE *file);
+
+/* Units, collectives and links of one run, as tables (`run --units`, `db show`). */
+void report_units(const struct outcome *outcome, int32_t top, FILE *file);
+void report_collectives(const struct outcome *outcome, FILE *file);
+void report_links(const struct outcome *outcome, FILE *file);
+
+/* One JSON object with schema_version; keys in the order of outcome_metrics; no clock, path or id. */
+void report_json(const struct outcome *outcome, FILE *file);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * run/outcome.h: the result of one run, as plain data: the numbers of `--json`, with their units.
+ *
+ * `outcome_metrics` is the one table of scalar results: the JSON keys, the database columns, the
+ * reference text and `--assert` all come from it. SI units; the unit is part of the name.
+ */
+#ifndef FSDPSIM_RUN_OUTCOME_H
+#define FSDPSIM_RUN_OUTCOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "observe/observe.h"
+#include "schedule/program.h"
+
+enum { OUTCOME_SCHEMA_VERSION = 1 };
+
+struct outcome_unit {
+    const char *name;
+    int64_t parameters;
+    double forward_s, backward_s, all_gather_s, reduce_scatter_s, exposed_s; /* per step */
+};
+
+struct outcome_collective { /* one row per (operation, communicator, bytes) */
+    const char *op, *communicator;
+    int64_t count;   /* per step */
+    double bytes;    /* nccl-tests size of each */
+    double alone_s;  /* on an idle machine: closed form */
+    double busbw_bytes_per_s; /* alone */
+};
+
+struct outcome_link {
+    const char *name;
+    double capacity_bytes_per_s;
+    int64_t instances;
+    double bytes;     /* through one instance, per step */
+    double busy_frac; /* share of the step in which something used it */
+    double utilisation; /* bytes / (capacity × step) */
+};
+
+struct outcome_origin { const char *path, *value, *origin; };
+
+struct outcome {
+    const char *config_name, *model, *cluster, *gpu, *policy, *bottleneck;
+    int64_t n_gpus, n_nodes, gpus_per_node;
+    int64_t parameters, seq_len, micro_batch, grad_accum;
+    int64_t tokens_per_step; /* whole job */
+    double step_time_s, tokens_per_s, tokens_per_s_per_gpu;
+    double mfu, hfu, tflops_per_gpu; /* NaN: not defined (printed as null with a note) */
+    const char *mfu_convention;
+    double compute_s, comm_s, comm_wait_s, copy_s, exposed_comm_s, idle_s, memcpy_s;
+    double forward_s, backward_s, optimizer_s;
+    double exposed_comm_fraction, overlap_fraction;
+    int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes, first_step_peak_active_bytes;
+    int64_t memory_capacity_bytes, memory_over_bytes; /* over: by how much it does not fit, 0: fits */
+    bool fits;
+    int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* of the device peak */
+    const char *peak_at; /* "unit layers.0, logits" */
+    double comm_bytes_per_gpu; /* sent by each GPU, per step */
+    uint64_t fingerprint;
+    int64_t events;
+    const char *const *warnings;
+    int32_t warning_count;
+    struct outcome_unit *units;
+    int32_t unit_count;
+    struct outcome_collective *collectives;
+    int32_t collective_count;
+    struct outcome_link *links;
+    int32_t link_count;
+    struct outcome_origin *origins;
+    int32_t origin_count;
+    struct hash128 config_hash; /* of the resolved content, seed and model version */
+};
+
+enum metric_kind { METRIC_DOUBLE, METRIC_INT, METRIC_BOOL, METRIC_TEXT };
+struct metric {
+    const char *name;  /* JSON key and column: "step_time_s" */
+    const char *unit;  /* "s", "bytes", "1", "tokens/s" */
+    enum metric_kind kind;
+    size_t offset;
+    const char *help;
+};
+extern const struct metric outcome_metrics[]; /* ends with name NULL */
+const struct metric *outcome_metric(const char *name);
+/* The value as a number (bool: 0/1); false for texts and undefined values. */
+bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value);
+
+#endif
