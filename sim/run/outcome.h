@@ -15,7 +15,9 @@
 #include "observe/observe.h"
 #include "schedule/program.h"
 
-enum { OUTCOME_SCHEMA_VERSION = 1 };
+/* Of the JSON object; of the physics: moves when the same input gives other numbers (it is hashed
+   into config_hash and stored with the run). */
+enum { OUTCOME_SCHEMA_VERSION = 1, OUTCOME_MODEL_VERSION = 1 };
 
 struct outcome_unit {
     const char *name;
@@ -25,9 +27,9 @@ struct outcome_unit {
 
 struct outcome_collective { /* one row per (operation, communicator, bytes) */
     const char *op, *communicator;
-    int64_t count;   /* per step */
-    double bytes;    /* nccl-tests size of each */
-    double alone_s;  /* on an idle machine: closed form */
+    int64_t count;            /* per step */
+    double bytes;             /* nccl-tests size of each */
+    double alone_s;           /* on an idle machine: closed form */
     double busbw_bytes_per_s; /* alone */
 };
 
@@ -35,12 +37,14 @@ struct outcome_link {
     const char *name;
     double capacity_bytes_per_s;
     int64_t instances;
-    double bytes;     /* through one instance, per step */
-    double busy_frac; /* share of the step in which something used it */
+    double bytes;       /* through one instance, per step */
+    double busy_frac;   /* share of the step in which something used it */
     double utilisation; /* bytes / (capacity × step) */
 };
 
-struct outcome_origin { const char *path, *value, *origin; };
+struct outcome_origin {
+    const char *path, *value, *origin;
+};
 
 struct outcome {
     const char *config_name, *model, *cluster, *gpu, *policy, *bottleneck;
@@ -54,11 +58,12 @@ struct outcome {
     double forward_s, backward_s, optimizer_s;
     double exposed_comm_fraction, overlap_fraction;
     int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes, first_step_peak_active_bytes;
-    int64_t memory_capacity_bytes, memory_over_bytes; /* over: by how much it does not fit, 0: fits */
+    int64_t memory_capacity_bytes;
+    int64_t memory_over_bytes; /* by how much it does not fit, 0: fits */
     bool fits;
     int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* of the device peak */
-    const char *peak_at; /* "unit layers.0, logits" */
-    double comm_bytes_per_gpu; /* sent by each GPU, per step */
+    const char *peak_at;                             /* "unit layers.0, logits" */
+    double comm_bytes_per_gpu;                       /* sent by each GPU, per step */
     uint64_t fingerprint;
     int64_t events;
     const char *const *warnings;
@@ -76,15 +81,43 @@ struct outcome {
 
 enum metric_kind { METRIC_DOUBLE, METRIC_INT, METRIC_BOOL, METRIC_TEXT };
 struct metric {
-    const char *name;  /* JSON key and column: "step_time_s" */
-    const char *unit;  /* "s", "bytes", "1", "tokens/s" */
+    const char *name; /* JSON key and column: "step_time_s" */
+    const char *unit; /* "s", "bytes", "1", "tokens/s"; "text" for texts */
     enum metric_kind kind;
+    bool is_optional; /* may be undefined: NaN, printed as null, stored as NULL */
     size_t offset;
     const char *help;
 };
-extern const struct metric outcome_metrics[]; /* ends with name NULL */
-const struct metric *outcome_metric(const char *name);
+/* All end with name NULL. The scalars of an outcome, and the fields of the rows of its lists. */
+extern const struct metric outcome_metrics[];
+extern const struct metric outcome_unit_fields[];
+extern const struct metric outcome_collective_fields[];
+extern const struct metric outcome_link_fields[];
+
+const struct metric *outcome_metric(const char *name); /* NULL: no such metric */
 /* The value as a number (bool: 0/1); false for texts and undefined values. */
 bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value);
+
+/* The field of `item` (an outcome, or a row of one of its lists) that the metric describes. */
+static inline const void *metric_field(const void *item, const struct metric *metric)
+{
+    return (const char *)item + metric->offset;
+}
+static inline double metric_double(const void *item, const struct metric *metric)
+{
+    return *(const double *)metric_field(item, metric);
+}
+static inline int64_t metric_int(const void *item, const struct metric *metric)
+{
+    return *(const int64_t *)metric_field(item, metric);
+}
+static inline bool metric_bool(const void *item, const struct metric *metric)
+{
+    return *(const bool *)metric_field(item, metric);
+}
+static inline const char *metric_text(const void *item, const struct metric *metric)
+{
+    return *(const char *const *)metric_field(item, metric);
+}
 
 #endif

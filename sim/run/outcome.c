@@ -1,0 +1,142 @@
+/* run/outcome.c: the tables of what a run reports; see outcome.h. */
+#include "run/outcome.h"
+
+#include <math.h>
+
+#include "base/strbuf.h"
+
+#define FIELD(name) offsetof(struct outcome, name)
+#define TEXT(field, explains)                                                                      \
+    {                                                                                              \
+        .name = #field, .unit = "text", .kind = METRIC_TEXT, .offset = FIELD(field),               \
+        .help = explains                                                                           \
+    }
+#define INT(field, in, explains)                                                                   \
+    {                                                                                              \
+        .name = #field, .unit = in, .kind = METRIC_INT, .offset = FIELD(field), .help = explains   \
+    }
+#define REAL(field, in, explains)                                                                  \
+    {                                                                                              \
+        .name = #field, .unit = in, .kind = METRIC_DOUBLE, .offset = FIELD(field),                 \
+        .help = explains                                                                           \
+    }
+#define REAL_OR_NULL(field, in, explains)                                                          \
+    {                                                                                              \
+        .name = #field, .unit = in, .kind = METRIC_DOUBLE, .is_optional = true,                    \
+        .offset = FIELD(field), .help = explains                                                   \
+    }
+
+const struct metric outcome_metrics[] = {
+    TEXT(model, "network architecture"),
+    TEXT(cluster, "cluster the step was simulated on"),
+    INT(n_gpus, "count", "GPUs of the job"),
+    REAL(step_time_s, "s", "end of one optimizer step to the end of the next, slowest rank class"),
+    REAL(tokens_per_s, "tokens/s", "tokens of the whole job per second"),
+    REAL(tokens_per_s_per_gpu, "tokens/s", "tokens per second and GPU"),
+    REAL_OR_NULL(mfu, "1", "model FLOP/s over dense peak, by mfu_convention"),
+    REAL_OR_NULL(hfu, "1", "the same with recomputed FLOPs counted"),
+    REAL_OR_NULL(tflops_per_gpu, "TFLOP/s", "model FLOPs per second and GPU, 1e12"),
+    REAL(compute_s, "s", "compute kernels run (union of intervals)"),
+    REAL(comm_s, "s", "collective kernels run, waiting included (union of intervals)"),
+    REAL(comm_wait_s, "s", "part of comm_s spent waiting for other ranks"),
+    REAL(copy_s, "s", "part of compute_s that is FSDP's own copies and casts"),
+    REAL(exposed_comm_s, "s", "communication runs and no compute does"),
+    REAL(idle_s, "s", "neither compute nor communication runs"),
+    REAL(memcpy_s, "s", "part of idle_s in which only host-device copies run"),
+    REAL(exposed_comm_fraction, "1", "exposed_comm_s / step_time_s"),
+    REAL(overlap_fraction, "1", "1 - exposed_comm_s / comm_s; 0 without communication"),
+    INT(peak_active_bytes, "bytes", "most that the program holds allocated"),
+    INT(peak_reserved_bytes, "bytes", "most that the caching allocator's pools hold"),
+    INT(peak_device_bytes, "bytes", "reserved, context, communicators and workspaces"),
+    INT(memory_capacity_bytes, "bytes", "memory of one GPU as the driver reports it"),
+    {.name = "fits",
+     .unit = "bool",
+     .kind = METRIC_BOOL,
+     .offset = FIELD(fits),
+     .help = "the device peak is within the capacity"},
+    REAL(comm_bytes_per_gpu, "bytes", "sent by each GPU in a step"),
+    TEXT(bottleneck, "what bounds the step: compute, host or a link"),
+    INT(events, "count", "events played by the simulator"),
+    TEXT(config_name, "name of the configuration"),
+    TEXT(policy, "how the training state is sharded: fsdp2, ..."),
+    TEXT(gpu, "kind of GPU"),
+    INT(n_nodes, "count", "hosts of the job"),
+    INT(gpus_per_node, "count", "GPUs used on each host"),
+    INT(parameters, "count", "parameters of the model"),
+    INT(seq_len, "tokens", "tokens of a sequence"),
+    INT(micro_batch, "count", "sequences per GPU and microbatch"),
+    INT(grad_accum, "count", "microbatches of a step"),
+    INT(tokens_per_step, "tokens", "tokens of the whole job in a step"),
+    TEXT(mfu_convention, "how model FLOPs are counted for mfu"),
+    REAL(forward_s, "s", "forward phase"),
+    REAL(backward_s, "s", "backward phase"),
+    REAL(optimizer_s, "s", "optimizer phase"),
+    INT(first_step_peak_active_bytes, "bytes", "peak_active_bytes of the very first step"),
+    INT(memory_over_bytes, "bytes", "by how much the device peak exceeds the capacity; 0: it fits"),
+    TEXT(peak_at, "what was allocated when the peak was reached"),
+    {.name = NULL},
+};
+
+#undef FIELD
+#define FIELD(name) offsetof(struct outcome_unit, name)
+const struct metric outcome_unit_fields[] = {
+    TEXT(name, "FSDP unit"),
+    INT(parameters, "count", "parameters of the unit"),
+    REAL(forward_s, "s", "its forward kernels, per step"),
+    REAL(backward_s, "s", "its backward kernels, per step"),
+    REAL(all_gather_s, "s", "its all-gathers, per step"),
+    REAL(reduce_scatter_s, "s", "its reduce-scatters, per step"),
+    REAL(exposed_s, "s", "its communication with no compute running, per step"),
+    {.name = NULL},
+};
+
+#undef FIELD
+#define FIELD(name) offsetof(struct outcome_collective, name)
+const struct metric outcome_collective_fields[] = {
+    TEXT(op, "operation"),
+    TEXT(communicator, "communicator"),
+    INT(count, "count", "how often in a step"),
+    REAL(bytes, "bytes", "size of each, as nccl-tests counts it"),
+    REAL(alone_s, "s", "time of each on an otherwise idle machine"),
+    REAL(busbw_bytes_per_s, "bytes/s", "bus bandwidth alone, as nccl-tests counts it"),
+    {.name = NULL},
+};
+
+#undef FIELD
+#define FIELD(name) offsetof(struct outcome_link, name)
+const struct metric outcome_link_fields[] = {
+    TEXT(name, "class of equal links, one direction"),
+    REAL(capacity_bytes_per_s, "bytes/s", "capacity of one"),
+    INT(instances, "count", "how many there are"),
+    REAL(bytes, "bytes", "through one, per step"),
+    REAL(busy_frac, "1", "share of the step in which it was used"),
+    REAL(utilisation, "1", "bytes / (capacity x step)"),
+    {.name = NULL},
+};
+
+const struct metric *outcome_metric(const char *name)
+{
+    for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {
+        if (text_equal(metric->name, name))
+            return metric;
+    }
+    return NULL;
+}
+
+bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value)
+{
+    switch (metric->kind) {
+    case METRIC_DOUBLE:
+        *value = metric_double(outcome, metric);
+        return !isnan(*value);
+    case METRIC_INT:
+        *value = (double)metric_int(outcome, metric);
+        return true;
+    case METRIC_BOOL:
+        *value = metric_bool(outcome, metric) ? 1.0 : 0.0;
+        return true;
+    case METRIC_TEXT:
+        break;
+    }
+    return false;
+}
