@@ -31,7 +31,8 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
-#define ARENA_ARRAY(arena, type, count) ((type *)arena_alloc((arena), sizeof(type) * (size_t)(count)))
+#define ARENA_ARRAY(arena, type, count)                                                            \
+    ((type *)arena_alloc((arena), sizeof(type) * (size_t)(count)))
 
 /*
  * A growing array in an arena: declare `struct { T *items; int32_t count, capacity; } list`, then

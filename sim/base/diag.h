@@ -54,7 +54,8 @@ struct diag {
 
 void diag_init(struct diag *diag, struct arena *arena);
 
-/* The message and the hint are copied. The hint may be NULL. A note follows the message before it. */
+/* The message and the hint are copied. The hint may be NULL. A note follows the message before it.
+ */
 void diag_add(struct diag *diag, enum diag_level level, struct place place, const char *hint,
               const char *format, ...) PRINTF_LIKE(5, 6);
 /* The world failed: no place; prints as `error: cannot open '…': reason`. */

@@ -1,7 +1,8 @@
 /*
  * base/hash.h: 128-bit content hash (two independent 64-bit lanes, MurmurHash3 finalisers over
- * FNV-1a style mixing; not cryptographic) and the 64-bit running fingerprint of the event trajectory.
- * Integers are fed as values, so the result does not depend on byte order or struct padding.
+ * FNV-1a style mixing; not cryptographic) and the 64-bit running fingerprint of the event
+ * trajectory. Integers are fed as values, so the result does not depend on byte order or struct
+ * padding.
  */
 #ifndef FSDPSIM_BASE_HASH_H
 #define FSDPSIM_BASE_HASH_H

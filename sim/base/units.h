@@ -2,8 +2,10 @@
  * base/units.h: the only place that knows units, prefixes, bits and GB against GiB.
  *
  * GB is 1e9 bytes, GiB is 2^30; `Gbps`, `Gb/s`, `Gbit/s` are bits per second and become bytes per
- * second; decimal and binary prefixes k K M G T P / Ki Mi Gi Ti Pi. A space between number and unit
- * is allowed. Case matters ('b' is bit, 'B' is byte; 'm' milli, 'M' mega).
+ * second; decimal and binary prefixes k M G T P E / Ki Mi Gi Ti Pi ('KB', written for 1000 and for
+ * 1024, is unknown). Spaces between number and unit are allowed. Case matters ('b' is bit, 'B' is
+ * byte; 'm' milli, 'M' mega). Decimal prefixes move the exponent before the text is rounded: 0.7 us
+ * and 700 ns are the same double.
  */
 #ifndef FSDPSIM_BASE_UNITS_H
 #define FSDPSIM_BASE_UNITS_H
@@ -13,13 +15,13 @@
 #include <stdint.h>
 
 enum dimension {
-    DIM_NONE,        /* plain number */
-    DIM_BYTES,       /* B kB MB GB TB, KiB MiB GiB TiB */
-    DIM_BANDWIDTH,   /* bytes per second: GB/s GiB/s … and Gbps Gb/s Gbit/s */
-    DIM_TIME,        /* seconds: ps ns us µs ms s min h */
-    DIM_FLOP_RATE,   /* FLOP per second: GFLOPS TFLOPS PFLOPS, GFLOP/s TFLOP/s PFLOP/s */
-    DIM_FREQUENCY,   /* hertz: MHz GHz */
-    DIM_POWER,       /* watt: W kW */
+    DIM_NONE,      /* plain number */
+    DIM_BYTES,     /* B kB MB GB TB, KiB MiB GiB TiB */
+    DIM_BANDWIDTH, /* bytes per second: GB/s GiB/s … and Gbps Gb/s Gbit/s */
+    DIM_TIME,      /* seconds: ps ns us µs ms s min h */
+    DIM_FLOP_RATE, /* FLOP per second: GFLOPS TFLOPS PFLOPS, GFLOP/s TFLOP/s PFLOP/s */
+    DIM_FREQUENCY, /* hertz: MHz GHz */
+    DIM_POWER,     /* watt: W kW */
 };
 
 enum unit_error {
@@ -52,8 +54,8 @@ double s_from_ps(int64_t ps);
 
 /* Human forms into `out` (returned): "1.234 s", "12.3 ms", "79.6 GiB", "436.2 MB", "50 GB/s". */
 char *format_seconds(char *out, size_t size, double seconds);
-char *format_gib(char *out, size_t size, double bytes);    /* B, KiB, MiB, GiB */
-char *format_bytes(char *out, size_t size, double bytes);  /* B, kB, MB, GB, TB */
+char *format_gib(char *out, size_t size, double bytes);   /* B, KiB, MiB, GiB */
+char *format_bytes(char *out, size_t size, double bytes); /* B, kB, MB, GB, TB */
 char *format_bandwidth(char *out, size_t size, double bytes_per_s);
 char *format_count(char *out, size_t size, int64_t count); /* 8,030,261,248 */
 /* A quantity of `dimension` as YAML that units_parse reads back to the same value. */

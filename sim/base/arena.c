@@ -1,0 +1,114 @@
+/* base/arena.c: see arena.h. A list of blocks, each twice as large as the one before, to a limit.
+ */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN_BYTES = 16, FIRST_BLOCK_BYTES = 8 << 10, LAST_BLOCK_BYTES = 4 << 20 };
+
+struct arena_block {
+    struct arena_block *previous;
+    size_t used_bytes, capacity_bytes;
+    _Alignas(ALIGN_BYTES) unsigned char bytes[];
+};
+
+void arena_init(struct arena *arena)
+{
+    *arena = (struct arena){0};
+}
+
+void arena_release(struct arena *arena)
+{
+    struct arena_block *block = arena->last;
+    while (block != NULL) {
+        struct arena_block *previous = block->previous;
+        free(block);
+        block = previous;
+    }
+    arena_init(arena);
+}
+
+static struct arena_block *block_new(size_t capacity_bytes)
+{
+    /* calloc: large blocks come zeroed from the system and cost nothing until they are touched. */
+    struct arena_block *block = calloc(1, sizeof(*block) + capacity_bytes);
+    if (block == NULL)
+        BUG("out of memory (%zu bytes more were needed)", capacity_bytes);
+    block->capacity_bytes = capacity_bytes;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 2)
+        BUG("an allocation of %zu bytes", bytes);
+    bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    arena->used_bytes += bytes;
+
+    struct arena_block *block = arena->last;
+    if (block != NULL && block->capacity_bytes - block->used_bytes >= bytes) {
+        void *place = block->bytes + block->used_bytes;
+        block->used_bytes += bytes;
+        return place;
+    }
+
+    if (arena->block_bytes == 0)
+        arena->block_bytes = FIRST_BLOCK_BYTES;
+    if (block != NULL && bytes > arena->block_bytes / 2) {
+        /* A block of its own, behind the last one, whose room stays in use. */
+        struct arena_block *large = block_new(bytes);
+        large->used_bytes = bytes;
+        large->previous = block->previous;
+        block->previous = large;
+        return large->bytes;
+    }
+    struct arena_block *fresh = block_new(bytes > arena->block_bytes ? bytes : arena->block_bytes);
+    if (arena->block_bytes < LAST_BLOCK_BYTES)
+        arena->block_bytes *= 2;
+    fresh->used_bytes = bytes;
+    fresh->previous = block;
+    arena->last = fresh;
+    return fresh->bytes;
+}
+
+char *arena_strndup(struct arena *arena, const char *text, size_t length)
+{
+    char *copy = arena_alloc(arena, length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    BUG_IF(length < 0);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void *arena_grow(struct arena *arena, const void *items, size_t item_bytes, int32_t *capacity)
+{
+    const int32_t old = *capacity;
+    if (old > INT32_MAX / 2)
+        BUG("an array of more than %d items", (int)old);
+    *capacity = old > 0 ? 2 * old : 8;
+    void *grown = arena_alloc(arena, item_bytes * (size_t)*capacity);
+    if (old > 0)
+        memcpy(grown, items, item_bytes * (size_t)old);
+    return grown;
+}
