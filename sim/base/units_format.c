@@ -28,10 +28,10 @@ static const struct scale frequencies[] = {
     {1e9, "GHz"}, {1e6, "MHz"}, {1e3, "kHz"}, {1, "Hz"}, {0, NULL}};
 static const struct scale powers[] = {{1e3, "kW"}, {1, "W"}, {0, NULL}};
 
-/* The largest scale that the magnitude reaches once it is rounded to `digits` digits. */
-static const struct scale *choose_scale(const struct scale *scales, double value, int digits)
+/* The largest scale that the magnitude reaches once it is rounded to a relative `rounding`. */
+static const struct scale *choose_scale(const struct scale *scales, double value, double rounding)
 {
-    const double magnitude = fabs(value) * (1 + 0.5 * pow(10, -digits));
+    const double magnitude = fabs(value) * (1 + rounding);
     while (scales[1].unit != NULL && magnitude < scales->size)
         scales++;
     return scales;
@@ -56,7 +56,7 @@ char *format_seconds(char *out, size_t size, double seconds)
         snprintf(out, size, "0 s");
         return out;
     }
-    const struct scale *scale = choose_scale(time_scales, seconds, 3);
+    const struct scale *scale = choose_scale(time_scales, seconds, 0.5e-3);
     const double value = seconds / scale->size;
     int decimals = 3;
     if (scale->size < 1)
@@ -67,7 +67,7 @@ char *format_seconds(char *out, size_t size, double seconds)
 
 static char *format_scaled_bytes(char *out, size_t size, double bytes, const struct scale *scales)
 {
-    const struct scale *scale = choose_scale(scales, bytes, 4);
+    const struct scale *scale = choose_scale(scales, bytes, 0.5e-4);
     snprintf(out, size, "%.*f %s", scale->size > 1 ? 1 : 0, bytes / scale->size, scale->unit);
     return with_point(out);
 }
@@ -84,7 +84,7 @@ char *format_bytes(char *out, size_t size, double bytes)
 
 char *format_bandwidth(char *out, size_t size, double bytes_per_s)
 {
-    const struct scale *scale = choose_scale(bandwidths, bytes_per_s, 4);
+    const struct scale *scale = choose_scale(bandwidths, bytes_per_s, 0.5e-4);
     snprintf(out, size, "%.4g %s", bytes_per_s / scale->size, scale->unit);
     return with_point(out);
 }
@@ -131,7 +131,8 @@ static const struct scale *scales_of(enum dimension dimension)
 static bool format_exactly(char *out, size_t size, double value, enum dimension dimension,
                            const struct scale *scale)
 {
-    for (int digits = 1; digits <= 17; digits++) {
+    /* 15 digits always survive text → double → text, 17 tell all doubles apart. */
+    for (int digits = 15; digits <= 17; digits++) {
         double again = 0;
         snprintf(out, size, "%.*g%s%s", digits, value / scale->size, *scale->unit ? " " : "",
                  scale->unit);
@@ -153,12 +154,13 @@ char *format_quantity(char *out, size_t size, double value, enum dimension dimen
                 return out;
         }
     }
-    const struct scale *scale = value == 0 ? scales : choose_scale(scales, value, 15);
-    if (!format_exactly(out, size, value, dimension, scale)) {
+    const struct scale *scale = choose_scale(scales, value, 0);
+    if (value == 0 || !format_exactly(out, size, value, dimension, scale)) {
         /* Dividing by the scale rounded; the unit of size 1 never does. */
         while (scale->size != 1)
             scale += scale->size > 1 ? 1 : -1;
-        format_exactly(out, size, value, dimension, scale);
+        if (!format_exactly(out, size, value, dimension, scale))
+            BUG("no text for %.17g", value);
     }
     return out;
 }
