@@ -6,12 +6,13 @@
  *
  * Host order is program order. Operations on a stream run in the order issued (FIFO); RECORD and
  * WAIT are CUDA's: a WAIT refers to the latest RECORD issued before it, and to nothing when there
- * was none. Collectives of one communicator run one at a time in issue order, whatever their streams.
- * ALLOC and FREE move the caching allocator's counters when the host executes them (CPU order).
+ * was none. Collectives of one communicator run one at a time in issue order, whatever their
+ * streams. ALLOC and FREE move the caching allocator's counters when the host executes them (CPU
+ * order).
  *
  * A program is a prologue (played once: persistent tensors) and the body of one optimizer step
- * (played warmup + steps times). Operations with OP_FIRST_STEP run in the first step only (optimizer
- * state appears lazily), with OP_LATER_STEPS in all others.
+ * (played warmup + steps times). Operations with OP_FIRST_STEP run in the first step only
+ * (optimizer state appears lazily), with OP_LATER_STEPS in all others.
  */
 #ifndef FSDPSIM_SCHEDULE_PROGRAM_H
 #define FSDPSIM_SCHEDULE_PROGRAM_H
@@ -26,9 +27,9 @@
 #include "model/kernel.h"
 
 enum op_kind {
-    OP_SEGMENT,       /* issue segment `index` on `stream` */
-    OP_COLLECTIVE,    /* on `stream`: collective `index` of the table */
-    OP_SEND,          /* on `stream`: transfer `index`: point to point, rendezvous */
+    OP_SEGMENT,    /* issue segment `index` on `stream` */
+    OP_COLLECTIVE, /* on `stream`: collective `index` of the table */
+    OP_SEND,       /* on `stream`: transfer `index`: point to point, rendezvous */
     OP_RECV,
     OP_COPY,          /* on `stream`: memory copy of `bytes`; index: enum copy_kind */
     OP_RECORD,        /* on `stream`: event `index` */
@@ -48,23 +49,35 @@ enum op_flag { OP_FIRST_STEP = 1, OP_LATER_STEPS = 2 };
 enum copy_kind { COPY_H2D, COPY_D2H, COPY_D2D };
 
 /* Reached by the stream in GPU order: the phases of a step. */
-enum mark { MARK_STEP_BEGIN, MARK_FORWARD_BEGIN, MARK_FORWARD_END, MARK_BACKWARD_END,
-            MARK_STEP_END, MARK_COUNT };
+enum mark {
+    MARK_STEP_BEGIN,
+    MARK_FORWARD_BEGIN,
+    MARK_FORWARD_END,
+    MARK_BACKWARD_END,
+    MARK_STEP_END,
+    MARK_COUNT
+};
 const char *mark_name(enum mark mark);
 
 struct op {
-    uint8_t kind;   /* enum op_kind */
+    uint8_t kind; /* enum op_kind */
     uint8_t stream;
     uint16_t flags;
-    int32_t unit;   /* index into units, -1: none */
+    int32_t unit; /* index into units, -1: none */
     int32_t index;
     int32_t count;
     int64_t bytes;
 };
 
 /* What a stream's operations are, for the breakdown and the timeline. */
-enum stream_role { STREAM_COMPUTE, STREAM_ALL_GATHER_COPY_IN, STREAM_ALL_GATHER,
-                   STREAM_REDUCE_SCATTER, STREAM_ALL_REDUCE, STREAM_ROLE_COUNT };
+enum stream_role {
+    STREAM_COMPUTE,
+    STREAM_ALL_GATHER_COPY_IN,
+    STREAM_ALL_GATHER,
+    STREAM_REDUCE_SCATTER,
+    STREAM_ALL_REDUCE,
+    STREAM_ROLE_COUNT
+};
 
 struct stream {
     const char *name;
@@ -74,17 +87,17 @@ struct stream {
 
 /* A run of kernels on one stream with no synchronisation inside. Equal segments share one entry. */
 struct segment {
-    const char *name;                /* "layers.*.forward" */
+    const char *name; /* "layers.*.forward" */
     const struct kernel *kernels;
     int32_t kernel_count;
-    uint8_t host_cost;               /* enum host_cost of each kernel's issue */
-    bool is_compiled;                /* pays HOST_COMPILED_REGION once */
-    bool is_optimizer;               /* ideal: optimizer makes it free */
+    uint8_t host_cost; /* enum host_cost of each kernel's issue */
+    bool is_compiled;  /* pays HOST_COMPILED_REGION once */
+    bool is_optimizer; /* ideal: optimizer makes it free */
 };
 
 struct communicator {
-    const char *name;                /* "dp_shard" */
-    const char *purpose;             /* "fsdp", "reduce-scatter only" */
+    const char *name;    /* "dp_shard" */
+    const char *purpose; /* "fsdp", "reduce-scatter only" */
     struct group group;
 };
 
@@ -100,20 +113,29 @@ struct transfer { /* point to point, between neighbours of a pipeline dimension 
 };
 
 enum memory_category {
-    MEMORY_PARAMETERS, MEMORY_GRADIENTS, MEMORY_OPTIMIZER, MEMORY_UNSHARDED_PARAMETERS,
-    MEMORY_UNSHARDED_GRADIENTS, MEMORY_REDUCE_BUFFERS, MEMORY_ACTIVATIONS, MEMORY_LOGITS,
-    MEMORY_TEMPORARIES, MEMORY_WORKSPACE, MEMORY_CONTEXT, MEMORY_COMMUNICATORS,
+    MEMORY_PARAMETERS,
+    MEMORY_GRADIENTS,
+    MEMORY_OPTIMIZER,
+    MEMORY_UNSHARDED_PARAMETERS,
+    MEMORY_UNSHARDED_GRADIENTS,
+    MEMORY_REDUCE_BUFFERS,
+    MEMORY_ACTIVATIONS,
+    MEMORY_LOGITS,
+    MEMORY_TEMPORARIES,
+    MEMORY_WORKSPACE,
+    MEMORY_CONTEXT,
+    MEMORY_COMMUNICATORS,
     MEMORY_CATEGORY_COUNT
 };
 const char *memory_category_name(enum memory_category category); /* "unsharded_parameters" */
 
 struct tensor {
     const char *name;
-    int64_t bytes;   /* requested; the allocator rounds to 512 */
+    int64_t bytes; /* requested; the allocator rounds to 512 */
     uint8_t category;
-    uint8_t stream;  /* whose pool */
+    uint8_t stream; /* whose pool */
     int32_t unit;
-    int32_t pieces;  /* this many equal allocations (one a parameter); at least 1 */
+    int32_t pieces; /* this many equal allocations (one a parameter); at least 1 */
 };
 
 struct unit { /* one FSDP communication group */
@@ -130,14 +152,38 @@ struct op_list {
 
 struct program {
     const char *policy; /* "fsdp2" */
-    struct { struct stream *items; int32_t count, capacity; } streams;
-    struct { struct segment *items; int32_t count, capacity; } segments;
-    struct { struct communicator *items; int32_t count, capacity; } communicators;
-    struct { struct collective *items; int32_t count, capacity; } collectives;
-    struct { struct transfer *items; int32_t count, capacity; } transfers;
-    struct { struct tensor *items; int32_t count, capacity; } tensors;
-    struct { struct unit *items; int32_t count, capacity; } units;
-    struct { const char **items; int32_t count, capacity; } events; /* names */
+    struct {
+        struct stream *items;
+        int32_t count, capacity;
+    } streams;
+    struct {
+        struct segment *items;
+        int32_t count, capacity;
+    } segments;
+    struct {
+        struct communicator *items;
+        int32_t count, capacity;
+    } communicators;
+    struct {
+        struct collective *items;
+        int32_t count, capacity;
+    } collectives;
+    struct {
+        struct transfer *items;
+        int32_t count, capacity;
+    } transfers;
+    struct {
+        struct tensor *items;
+        int32_t count, capacity;
+    } tensors;
+    struct {
+        struct unit *items;
+        int32_t count, capacity;
+    } units;
+    struct {
+        const char **items;
+        int32_t count, capacity;
+    } events; /* names */
     struct op_list prologue, step;
 };
 

@@ -1,0 +1,207 @@
+/* schedule/policy_fields.c: YAML tables of the policies, and what of them can be played. */
+#include <inttypes.h>
+
+#include "schedule/policy.h"
+
+const struct choice api_choices[] = {
+    {"fsdp2", API_FSDP2, "fully_shard: per-parameter sharding"},
+    {"fsdp1", API_FSDP1, "FullyShardedDataParallel: flat parameters"},
+    {"ddp", API_DDP, "replicated, all-reduce in buckets"},
+    {"zero1", API_ZERO1, "DeepSpeed: optimizer states sharded"},
+    {"zero2", API_ZERO2, "DeepSpeed: and gradients"},
+    {"zero3", API_ZERO3, "DeepSpeed: and parameters"},
+    {0}};
+
+static const struct choice wrap_choices[] = {
+    {"block", WRAP_BLOCK, "every block a unit; embedding, final norm and head stay in the root"},
+    {"torchtitan", WRAP_TORCHTITAN,
+     "tok_embeddings; every block; [norm, output] kept after forward; empty root"},
+    {0}};
+
+static const struct choice reshard_choices[] = {
+    {"true", 1, "free a unit after its forward, gather it again for backward"},
+    {"false", 0, "keep units gathered from forward to backward"},
+    {0}};
+
+enum { PREFETCH_UNSET, PREFETCH_PRE, PREFETCH_POST, PREFETCH_NONE };
+static const struct choice backward_prefetch_choices[] = {
+    {"pre", PREFETCH_PRE, NULL}, {"post", PREFETCH_POST, NULL}, {"none", PREFETCH_NONE, NULL}, {0}};
+
+static const struct choice dtype_choices[] = {
+    {"fp32", DTYPE_FP32, NULL}, {"bf16", DTYPE_BF16, NULL}, {"fp16", DTYPE_FP16, NULL}, {0}};
+
+static const struct choice optimizer_choices[] = {{"adamw", OPTIMIZER_ADAMW, NULL}, {0}};
+static const struct choice optimizer_impl_choices[] = {{"fused", OPTIMIZER_FUSED, NULL}, {0}};
+
+static const struct field fsdp_fields[] = {
+    {.key = "api",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, api),
+     .default_text = "fsdp2",
+     .choices = api_choices,
+     .help = "sharding policy"},
+    {.key = "wrap",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, wrap),
+     .default_text = "block",
+     .choices = wrap_choices,
+     .help = "which modules form a unit"},
+    {.key = "reshard_after_forward",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct fsdp_config, reshard_after_forward),
+     .default_text = "true",
+     .min = 0,
+     .max = 1 << 20,
+     .choices = reshard_choices,
+     .help = "free parameters after forward"},
+    {.key = "forward_prefetch",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct fsdp_config, forward_prefetch),
+     .default_text = "0",
+     .min = 0,
+     .max = 1024,
+     .help = "units gathered ahead explicitly (0: as the host runs ahead)"},
+    {.key = "backward_prefetch",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, backward_prefetch),
+     .choices = backward_prefetch_choices,
+     .help = "fsdp1 only"},
+    {.key = "reduce_scatter_buffers",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct fsdp_config, reduce_scatter_buffers),
+     .default_text = "1",
+     .min = 1,
+     .max = 1024,
+     .help = "reduce-scatter input buffers alive at once (PyTorch's default: 1)"},
+    {.key = "separate_reduce_scatter_communicator",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, separate_reduce_scatter_communicator),
+     .default_text = "false",
+     .help = "reduce-scatter on a communicator of its own, so that it may overlap all-gathers"},
+    {0}};
+
+const struct field_table fsdp_table = {.name = "fsdp",
+                                       .help = "sharding policy",
+                                       .fields = fsdp_fields,
+                                       .struct_bytes = sizeof(struct fsdp_config)};
+
+static const struct field precision_fields[] = {
+    {.key = "param_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct precision_config, param_dtype),
+     .default_text = "bf16",
+     .choices = dtype_choices,
+     .help = "gathered parameters and compute"},
+    {.key = "reduce_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct precision_config, reduce_dtype),
+     .default_text = "fp32",
+     .choices = dtype_choices,
+     .help = "gradient reduction"},
+    {.key = "storage_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct precision_config, storage_dtype),
+     .default_text = "fp32",
+     .choices = dtype_choices,
+     .help = "sharded parameters and gradients, as the optimizer sees them"},
+    {0}};
+
+const struct field_table precision_table = {.name = "precision",
+                                            .help = "dtypes of parameters, reduction and storage",
+                                            .fields = precision_fields,
+                                            .struct_bytes = sizeof(struct precision_config)};
+
+static const struct field optimizer_fields[] = {
+    {.key = "name",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct optimizer_config, name),
+     .default_text = "adamw",
+     .choices = optimizer_choices,
+     .help = "optimizer"},
+    {.key = "impl",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct optimizer_config, impl),
+     .default_text = "fused",
+     .choices = optimizer_impl_choices,
+     .help = "implementation"},
+    {.key = "state_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct optimizer_config, state_dtype),
+     .default_text = "fp32",
+     .choices = dtype_choices,
+     .help = "the two Adam moments"},
+    {0}};
+
+const struct field_table optimizer_table = {.name = "optimizer",
+                                            .help = "the optimizer",
+                                            .fields = optimizer_fields,
+                                            .struct_bytes = sizeof(struct optimizer_config)};
+
+const char *policy_api_name(int api)
+{
+    for (const struct choice *choice = api_choices; choice->word != NULL; choice++)
+        if (choice->value == api)
+            return choice->word;
+    BUG("no such api %d", api);
+}
+
+static void complain(struct config *config, bool is_note, const char *path, const char *hint,
+                     const char *text)
+{
+    if (is_note)
+        diag_add(config->diag, DIAG_NOTE, config_place(config, path), hint, "%s", text);
+    else
+        config_error(config, path, hint, "%s", text);
+}
+
+static void check_mesh_built(struct config *config, const struct mesh_config *mesh, bool is_note)
+{
+    const struct {
+        const char *path;
+        int64_t size;
+    } rows[] = {{"mesh.pp", mesh->pp},
+                {"mesh.dp_replicate", mesh->dp_replicate},
+                {"mesh.cp", mesh->cp},
+                {"mesh.ep", mesh->ep},
+                {"mesh.tp", mesh->tp}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].size == 1)
+            continue;
+        complain(config, is_note, rows[i].path, "only 'dp_shard' may differ from 1 so far",
+                 arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
+                              rows[i].path + sizeof("mesh.") - 1, rows[i].size));
+    }
+}
+
+void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
+                        const struct mesh_config *mesh, const struct precision_config *precision,
+                        bool is_note)
+{
+    if (fsdp->api != API_FSDP2)
+        complain(config, is_note, "fsdp.api", "simulated so far: fsdp2; 'memory' knows them all",
+                 arena_printf(config->arena, "'api: %s' cannot be simulated yet",
+                              policy_api_name(fsdp->api)));
+    if (fsdp->reshard_after_forward > 1)
+        complain(config, is_note, "fsdp.reshard_after_forward", "true or false so far",
+                 arena_printf(config->arena,
+                              "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
+                              fsdp->reshard_after_forward));
+    if (fsdp->forward_prefetch > 0)
+        complain(config, is_note, "fsdp.forward_prefetch",
+                 "0 so far: prefetch as far as the host runs ahead",
+                 arena_printf(config->arena,
+                              "'forward_prefetch: %" PRId64 "' cannot be simulated yet",
+                              fsdp->forward_prefetch));
+    if (fsdp->backward_prefetch != PREFETCH_UNSET && fsdp->api != API_FSDP1)
+        complain(config, false, "fsdp.backward_prefetch",
+                 "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before",
+                 arena_printf(config->arena, "'backward_prefetch' means nothing for 'api: %s'",
+                              policy_api_name(fsdp->api)));
+    if (precision->param_dtype == DTYPE_FP16 || precision->reduce_dtype == DTYPE_FP16)
+        complain(config, is_note,
+                 precision->param_dtype == DTYPE_FP16 ? "train.precision.param_dtype"
+                                                      : "train.precision.reduce_dtype",
+                 "bf16 or fp32 so far (fp16 needs loss scaling and two more passes)",
+                 "'fp16' cannot be simulated yet");
+    check_mesh_built(config, mesh, is_note);
+}
