@@ -1,7 +1,7 @@
 /*
  * report/json_writer.h: a streaming JSON writer: commas, indentation and escapes are its business.
- * Doubles print with the fewest digits (at most 17) that read back equal; NaN prints null; infinity is
- * a BUG. Texts must be UTF-8; control characters are escaped.
+ * Doubles print with the fewest digits (at most 17) that read back equal; NaN prints null; infinity
+ * is a BUG. Texts must be UTF-8; control characters are escaped.
  */
 #ifndef FSDPSIM_REPORT_JSON_WRITER_H
 #define FSDPSIM_REPORT_JSON_WRITER_H

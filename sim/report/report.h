@@ -21,7 +21,8 @@ void report_units(const struct outcome *outcome, int32_t top, FILE *file);
 void report_collectives(const struct outcome *outcome, FILE *file);
 void report_links(const struct outcome *outcome, FILE *file);
 
-/* One JSON object with schema_version; keys in the order of outcome_metrics; no clock, path or id. */
+/* One JSON object with schema_version; keys in the order of outcome_metrics; no clock, path or id.
+ */
 void report_json(const struct outcome *outcome, FILE *file);
 
 #endif

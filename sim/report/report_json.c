@@ -1,0 +1,84 @@
+/* report/report_json.c: an outcome as one JSON object; see report.h. */
+#include <inttypes.h>
+
+#include "report/json_writer.h"
+#include "report/report.h"
+
+static void write_field(struct json_writer *json, const void *item, const struct metric *metric)
+{
+    json_key(json, metric->name);
+    switch (metric->kind) {
+    case METRIC_DOUBLE:
+        json_double(json, metric_double(item, metric));
+        break;
+    case METRIC_INT:
+        json_int(json, metric_int(item, metric));
+        break;
+    case METRIC_BOOL:
+        json_bool(json, metric_bool(item, metric));
+        break;
+    case METRIC_TEXT:
+        json_text(json, metric_text(item, metric));
+        break;
+    }
+}
+
+static void write_fields(struct json_writer *json, const void *item, const struct metric *fields)
+{
+    for (const struct metric *field = fields; field->name != NULL; field++)
+        write_field(json, item, field);
+}
+
+/* `name: [{fields of each row}, …]` */
+static void write_rows(struct json_writer *json, const char *name, const void *rows, int32_t count,
+                       size_t row_bytes, const struct metric *fields)
+{
+    json_key(json, name);
+    json_begin_array(json);
+    for (int32_t i = 0; i < count; i++) {
+        json_begin_object(json);
+        write_fields(json, (const char *)rows + (size_t)i * row_bytes, fields);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static void write_composition(struct json_writer *json, const struct outcome *outcome)
+{
+    json_key(json, "peak_composition");
+    json_begin_object(json);
+    for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++) {
+        json_key(json, memory_category_name((enum memory_category)i));
+        json_int(json, outcome->peak_composition[i]);
+    }
+    json_end_object(json);
+}
+
+void report_json(const struct outcome *outcome, FILE *file)
+{
+    struct json_writer json;
+    char fingerprint[17];
+    snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, outcome->fingerprint);
+
+    json_init(&json, file);
+    json_begin_object(&json);
+    json_key(&json, "schema_version");
+    json_int(&json, OUTCOME_SCHEMA_VERSION);
+    write_fields(&json, outcome, outcome_metrics);
+    json_key(&json, "fingerprint");
+    json_text(&json, fingerprint);
+    write_composition(&json, outcome);
+    json_key(&json, "warnings");
+    json_begin_array(&json);
+    for (int32_t i = 0; i < outcome->warning_count; i++)
+        json_text(&json, outcome->warnings[i]);
+    json_end_array(&json);
+    write_rows(&json, "units", outcome->units, outcome->unit_count, sizeof(*outcome->units),
+               outcome_unit_fields);
+    write_rows(&json, "collectives", outcome->collectives, outcome->collective_count,
+               sizeof(*outcome->collectives), outcome_collective_fields);
+    write_rows(&json, "links", outcome->links, outcome->link_count, sizeof(*outcome->links),
+               outcome_link_fields);
+    json_end_object(&json);
+    json_finish(&json);
+}
