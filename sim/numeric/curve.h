@@ -2,8 +2,8 @@
  * numeric/curve.h: a measured curve y(x) given by points, interpolated in log x.
  *
  * Steffen's method (GSL `gsl_interp_steffen`: M. Steffen, Astron. Astrophys. 239, 443 (1990)):
- * passes through the points, no overshoot, monotone where they are. Outside the points the end value
- * holds. x must be positive and strictly increasing, at least 1 point (2 points: linear).
+ * passes through the points, no overshoot, monotone where they are. Outside the points the end
+ * value holds. x must be positive and strictly increasing, at least 1 point (2 points: linear).
  */
 #ifndef FSDPSIM_NUMERIC_CURVE_H
 #define FSDPSIM_NUMERIC_CURVE_H
