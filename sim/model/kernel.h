@@ -2,7 +2,13 @@
  * model/kernel.h: what a GPU is asked to do, without any time.
  *
  * A kernel is FLOP, bytes and shape. How long it takes is the business of the GPU
- * (cluster/gpu.h: gpu_kernel_s). `bytes` is the traffic with HBM if every operand is moved once.
+ * (cluster/gpu.h: gpu_kernel_s). `flop` counts matrix multiplications only (GEMM, attention): the
+ * few operations an element of a memory-bound kernel never decide its time. `bytes` is the traffic
+ * with HBM if every operand is moved once.
+ *
+ * Example, q_proj of Llama-3-8B on 8,192 tokens in bf16: m = 8192, n = 4096, k = 4096, so
+ * 274,877,906,944 FLOP and 2·(mk + nk + mn) = 167,772,160 bytes. Its input gradient is (m, k, n)
+ * and its weight gradient (n, k, m): the same FLOP each.
  */
 #ifndef FSDPSIM_MODEL_KERNEL_H
 #define FSDPSIM_MODEL_KERNEL_H
@@ -41,13 +47,14 @@ static inline int kernel_is_copy(enum kernel_kind kind)
 enum kernel_pass { PASS_FORWARD, PASS_BACKWARD };
 
 struct kernel {
-    const char *name;      /* "q_proj", "rms_norm" */
+    const char *name; /* "q_proj", "rms_norm" */
     enum kernel_kind kind;
     enum kernel_pass pass; /* attention and norms differ by pass */
     enum dtype dtype;      /* of the operands (GEMM: the tensor-core dtype) */
     double flop;
     double bytes;
-    int64_t m, n, k, batch; /* GEMM shape; attention: m = n = sequence, k = head_dim, batch = b·heads */
+    int64_t m, n, k, batch; /* GEMM shape; attention: m = n = sequence, k = head_dim,
+                               batch = b·heads; 0 for the others */
     double given_s;         /* KERNEL_GIVEN */
 };
 
