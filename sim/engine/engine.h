@@ -2,14 +2,17 @@
  * engine/engine.h: clock, event queue, run loop, fingerprint. It has never heard of a GPU.
  *
  * Time is int64 picoseconds. Events are ordered by (time_ps, sequence): sequence numbers are handed
- * out when an event is scheduled, so ties run in the order they were made. The queue is an intrusive
- * 4-ary heap: an event knows its slot, so re-timing is one sift, O(log n). Events are embedded in the
- * objects they belong to; engine_event_new/free keep a free list for those that are not.
+ * out when an event is scheduled, so ties run in the order they were made. The queue is an
+ * intrusive 4-ary heap: an event knows its slot, so re-timing is one sift, O(log n). Its slots hold
+ * the keys beside the pointers, so a sift reads no events. The top slot of a dispatched event stays
+ * free until the first event is scheduled again, which saves one sift of the two. Events are
+ * embedded in the objects they belong to; engine_event_new/free keep a free list for those that are
+ * not.
  *
  * Every dispatched event feeds the fingerprint (time, kind, op, resource). After all events of one
- * instant, `instant_end` runs once if engine_request_instant_end was called: this is where rates are
- * solved again, once an instant however many activities began or ended. It may schedule events at
- * the same instant; they run, and the hook again.
+ * instant, `instant_end` runs once if engine_request_instant_end was called: this is where rates
+ * are solved again, once an instant however many activities began or ended. It may schedule events
+ * at the same instant; they run, and the hook again.
  *
  * `tie_seed` != 0 permutes ties (sequence numbers are hashed with it): a test tool.
  */
@@ -26,14 +29,12 @@ enum { EVENT_NOT_QUEUED = -1 };
 struct event {
     int64_t time_ps;
     uint64_t sequence;
-    int32_t slot;     /* in the heap, EVENT_NOT_QUEUED: not queued */
-    uint16_t kind;    /* meaning is the owner's */
-    uint16_t resource;/* for the fingerprint */
-    int32_t op;       /* for the fingerprint */
+    int32_t slot;      /* in the heap, EVENT_NOT_QUEUED: not queued */
+    uint16_t kind;     /* meaning is the owner's */
+    uint16_t resource; /* for the fingerprint */
+    int32_t op;        /* for the fingerprint */
     void *owner;
 };
-
-struct engine;
 
 struct engine_handlers {
     void (*dispatch)(void *context, struct event *event);
@@ -41,11 +42,18 @@ struct engine_handlers {
     void *context;
 };
 
+struct heap_slot {
+    int64_t time_ps;
+    uint64_t sequence;
+    struct event *event;
+};
+
 struct engine {
     struct arena *arena;
     struct engine_handlers handlers;
-    struct event **heap;
-    int32_t count, capacity;
+    struct heap_slot *heap;
+    int32_t count, capacity; /* slots in use, a free top included */
+    bool is_top_free;
     int64_t now_ps;
     uint64_t next_sequence;
     uint64_t tie_seed;
@@ -63,7 +71,10 @@ void event_init(struct event *event, uint16_t kind, void *owner);
 /* At time_ps >= now (BUG otherwise); queued already: re-timed, with a new sequence number. */
 void engine_schedule(struct engine *engine, struct event *event, int64_t time_ps);
 void engine_cancel(struct engine *engine, struct event *event); /* not queued: nothing */
-static inline bool event_is_queued(const struct event *event) { return event->slot >= 0; }
+static inline bool event_is_queued(const struct event *event)
+{
+    return event->slot >= 0;
+}
 
 struct event *engine_event_new(struct engine *engine, uint16_t kind, void *owner);
 void engine_event_free(struct engine *engine, struct event *event);
