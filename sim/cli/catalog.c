@@ -1,0 +1,107 @@
+/* cli/catalog.c: see catalog.h. */
+#include "cli/catalog.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+#include "base/units.h"
+#include "cluster/gpu.h"
+#include "model/model.h"
+
+static enum status load_model(struct arena *arena, struct catalog_entry *entry)
+{
+    const struct field_table *table = model_choose_table(entry->config.root, entry->config.diag);
+    if (table == NULL)
+        return STATUS_INPUT;
+    struct model_config *model = arena_alloc(arena, table->struct_bytes);
+    const enum status status = config_bind(&entry->config, table, model);
+    if (status != STATUS_OK)
+        return status;
+    char count[32];
+    format_count(count, sizeof(count), model_config_parameters(model));
+    entry->summary = arena_printf(arena, "%s parameters", count);
+    return STATUS_OK;
+}
+
+static enum status load_cluster(struct arena *arena, struct catalog_entry *entry)
+{
+    void *bound = arena_alloc(arena, cluster_table.struct_bytes);
+    enum status status = config_bind(&entry->config, &cluster_table, bound);
+    if (status == STATUS_OK)
+        status = cluster_build(arena, &entry->config, "", bound, &entry->cluster);
+    if (status == STATUS_OK)
+        entry->summary = cluster_summary(arena, &entry->cluster);
+    return status;
+}
+
+static enum status load_gpu(struct arena *arena, struct catalog_entry *entry)
+{
+    void *bound = arena_alloc(arena, gpu_table.struct_bytes);
+    enum status status = config_bind(&entry->config, &gpu_table, bound);
+    if (status == STATUS_OK)
+        status = gpu_build(arena, &entry->config, "", bound, &entry->gpu);
+    if (status != STATUS_OK)
+        return status;
+    char memory[32], bandwidth[32];
+    format_gib(memory, sizeof(memory), (double)entry->gpu.memory_bytes);
+    format_bandwidth(bandwidth, sizeof(bandwidth), entry->gpu.hbm_bytes_per_s);
+    entry->summary = arena_printf(arena, "%.0f TFLOP/s bf16, %s at %s",
+                                  entry->gpu.peak_flop_per_s[DTYPE_BF16] / 1e12, memory, bandwidth);
+    return STATUS_OK;
+}
+
+static const struct catalog_kind kinds[] = {
+    {"model", "models", "models", model_tables, load_model},
+    {"cluster", "clusters", "topologies", cluster_tables, load_cluster},
+    {"gpu", "gpus", "topologies/gpus", gpu_tables, load_gpu},
+};
+
+const struct catalog_kind *catalog_find(const char *word)
+{
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        if (text_equal(kinds[k].word, word) || text_equal(kinds[k].plural, word))
+            return &kinds[k];
+    }
+    return NULL;
+}
+
+void catalog_write_schema(const struct catalog_kind *kind, FILE *file)
+{
+    for (int k = 0; kind->tables[k] != NULL; k++) {
+        if (k > 0)
+            fputc('\n', file);
+        schema_write(kind->tables[k], file);
+    }
+}
+
+const char *catalog_path(struct arena *arena, const struct catalog_kind *kind, const char *name)
+{
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    if (strchr(name, '/') != NULL || access(name, F_OK) == 0)
+        return name;
+    for (const char *const *folder = data_folders_find(arena); *folder != NULL; folder++) {
+        for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
+            const char *path =
+                arena_printf(arena, "%s/%s/%s%s", *folder, kind->folder, name, endings[k]);
+            if (access(path, F_OK) == 0)
+                return path;
+        }
+    }
+    return name;
+}
+
+enum status catalog_load(struct arena *arena, const struct catalog_kind *kind, const char *name,
+                         struct catalog_entry *entry, struct diag *diag)
+{
+    *entry = (struct catalog_entry){.summary = ""};
+    config_init(&entry->config, arena, diag, data_folders_find(arena));
+    const enum status status = config_load(&entry->config, catalog_path(arena, kind, name));
+    return status == STATUS_OK ? kind->load(arena, entry) : status;
+}
+
+void catalog_release(struct catalog_entry *entry)
+{
+    cluster_release(&entry->cluster);
+    gpu_release(&entry->gpu);
+}

@@ -1,0 +1,115 @@
+/* cli/command.c: see command.h. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report.h"
+
+static bool is_coloured(const struct options *options)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    if (options->is_plain || (no_color != NULL && no_color[0] != '\0'))
+        return false;
+    return term != NULL && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
+}
+
+void command_flush(struct command *command)
+{
+    struct diag *diag = &command->diag;
+    if (!command->options.is_quiet || diag->error_count > 0)
+        diag_write(diag, stderr, is_coloured(&command->options));
+    diag_init(diag, &command->arena);
+}
+
+enum exit_code command_refuse(struct command *command, const char *hint, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    diag_add(&command->diag, DIAG_ERROR, NO_PLACE, hint, "%s", text);
+    return EXIT_INPUT;
+}
+
+enum exit_code verb_refuse(struct command *command, const char *name)
+{
+    const char *names[VERB_COUNT + 1];
+    verb_names(names);
+    const char *nearest = nearest_name(name, names);
+    const char *hint = nearest != NULL
+                           ? arena_printf(&command->arena, "did you mean '%s'?", nearest)
+                           : "'fsdpsim help' lists the verbs";
+    if (name[0] == '-')
+        return command_refuse(command, "fsdpsim VERB [FILE] [options]; 'fsdpsim help' lists them",
+                              "unknown option '%s' where a verb was expected", name);
+    return command_refuse(command, hint, "unknown verb '%s'", name);
+}
+
+enum exit_code command_refuse_word(struct command *command, const char *word)
+{
+    struct arena *arena = &command->arena;
+    const char *const *words = command->verb->words;
+    const char *nearest = nearest_name(word, words);
+    const char *hint = nearest != NULL ? arena_printf(arena, "did you mean '%s'?", nearest)
+                                       : arena_printf(arena, "accepted: %s", words[0]);
+    for (int k = 1; nearest == NULL && words[k] != NULL; k++)
+        hint = arena_printf(arena, "%s, %s", hint, words[k]);
+    return command_refuse(command, hint, "unknown '%s' for 'fsdpsim %s'", word,
+                          command->verb->name);
+}
+
+/* FILE@key=value@…: cuts the file's name off and adds the rest; a file of that very name wins. */
+static const char *split_argument(struct arena *arena, const char *argument,
+                                  struct text_list *overrides)
+{
+    const char *at = strchr(argument, '@');
+    if (at == NULL || access(argument, F_OK) == 0)
+        return argument;
+    const char *file = arena_strndup(arena, argument, (size_t)(at - argument));
+    while (at != NULL) {
+        const char *text = at + 1;
+        at = strchr(text, '@');
+        *ARENA_PUSH(arena, overrides) =
+            at != NULL ? arena_strndup(arena, text, (size_t)(at - text)) : text;
+    }
+    return file;
+}
+
+enum status command_load(struct command *command, const char *argument,
+                         struct experiment *experiment)
+{
+    struct text_list overrides = {0};
+    for (int32_t k = 0; k < command->options.overrides.count; k++)
+        *ARENA_PUSH(&command->arena, &overrides) = command->options.overrides.items[k];
+    const char *file = split_argument(&command->arena, argument, &overrides);
+    return experiment_load(experiment, file, overrides.items, overrides.count, &command->diag);
+}
+
+void command_write_tables(const struct outcome *outcome, int64_t top)
+{
+    report_units(outcome, top > INT32_MAX ? INT32_MAX : (int32_t)top, stdout);
+    fputc('\n', stdout);
+    report_collectives(outcome, stdout);
+    fputc('\n', stdout);
+    report_links(outcome, stdout);
+}
+
+bool command_close_output(struct command *command)
+{
+    errno = 0;
+    const bool had_error = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !had_error)
+        return true;
+    if (errno != 0)
+        diag_world(&command->diag, "cannot write to standard output: %s", strerror(errno));
+    else
+        diag_world(&command->diag, "cannot write to standard output");
+    return false;
+}

@@ -1,0 +1,53 @@
+/*
+ * cli/command.h: one invocation: its options, its arguments, its messages, and what verbs share.
+ *
+ * Results go to stdout, messages to stderr. Verbs return an exit code; command_flush prints what
+ * was collected, while the files that the messages point into are still loaded.
+ */
+#ifndef FSDPSIM_CLI_COMMAND_H
+#define FSDPSIM_CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/status.h"
+#include "cli/options.h"
+#include "cli/verb.h"
+#include "run/experiment.h"
+
+struct command {
+    struct arena arena;
+    struct diag diag;
+    const struct verb *verb;
+    struct options options;
+    struct text_list arguments;
+};
+
+/* Prints the messages so far to stderr and forgets them (with --quiet only if one is an error). */
+void command_flush(struct command *command);
+
+/* `error: …` without a place; returns EXIT_INPUT. */
+enum exit_code command_refuse(struct command *command, const char *hint, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+/* There is no verb `name`: with the nearest one. */
+enum exit_code verb_refuse(struct command *command, const char *name);
+
+/* `word` is not one of the verb's words: with those, or the nearest one. */
+enum exit_code command_refuse_word(struct command *command, const char *word);
+
+/*
+ * Loads FILE with the overrides of `-s`; FILE may carry some of its own, FILE@key=value@key=value,
+ * which come last. The caller releases the experiment, also after a failure, after command_flush.
+ */
+MUST_CHECK enum status command_load(struct command *command, const char *argument,
+                                    struct experiment *experiment);
+
+/* `--units`, `--top N`: the tables of units (the `top` slowest, 0: all), collectives and links. */
+void command_write_tables(const struct outcome *outcome, int64_t top);
+
+/* Flushes stdout; false after adding a message when not everything could be written. */
+bool command_close_output(struct command *command);
+
+#endif

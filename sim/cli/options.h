@@ -1,0 +1,64 @@
+/*
+ * cli/options.h: the one table of options: parsing, --help, the man page and shell completion are
+ * read from it. The same flag means the same under every verb.
+ *
+ * `--name value`, `--name=value`, `-n value`, `-nvalue`; options and files in any order; `--` ends
+ * the options; no abbreviations. A wrong one is an error that names the nearest right one.
+ */
+#ifndef FSDPSIM_CLI_OPTIONS_H
+#define FSDPSIM_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "cli/verb.h"
+
+struct text_list {
+    const char **items;
+    int32_t count, capacity;
+};
+
+/* What the command line said; all options of all verbs. */
+struct options {
+    bool is_help, is_quiet, is_plain; /* plain: no colour */
+    bool is_json, has_units, is_resolved, is_man;
+    bool is_unstored;      /* --no-db */
+    const char *db;        /* NULL: the default place */
+    const char *dump_path; /* NULL: no dump; "-": standard output */
+    const char *budget;    /* a quantity of bytes, NULL: none */
+    const char *kind;      /* check --as; NULL: a configuration */
+    int64_t top;           /* 0: all */
+    struct text_list overrides;
+    struct text_list conditions;
+};
+
+enum option_kind {
+    OPTION_FLAG, /* bool */
+    OPTION_TEXT, /* const char *, the last one counts */
+    OPTION_LIST, /* struct text_list, repeatable */
+    OPTION_COUNT /* int64_t, at least 1 */
+};
+
+struct option {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    enum option_kind kind;
+    size_t offset;  /* in struct options */
+    uint32_t verbs; /* bits 1 << enum verb_id */
+    bool is_hidden;
+    const char *value_name; /* "FILE"; NULL for a flag */
+    const char *help;
+};
+
+extern const struct option option_table[]; /* ends with name NULL */
+bool option_belongs(const struct option *option, const struct verb *verb);
+
+/* Reads argv[from…]; what is no option goes to `arguments`. */
+MUST_CHECK enum status options_parse(struct arena *arena, const struct verb *verb, int argc,
+                                     char **argv, int from, struct options *options,
+                                     struct text_list *arguments, struct diag *diag);
+
+#endif

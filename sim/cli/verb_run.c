@@ -1,0 +1,189 @@
+/* cli/verb_run.c: fsdpsim run FILE...: play, print side by side, store, check the conditions. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "cli/condition.h"
+#include "report/report.h"
+#include "store/store.h"
+
+struct runs {
+    struct experiment *experiments;
+    struct outcome *outcomes;
+    const struct outcome **list; /* pointers to them, as report and store want it */
+    struct condition *conditions;
+    int32_t count;
+};
+
+/* Reads every condition before anything is simulated. */
+static enum status read_conditions(struct command *command, struct runs *runs)
+{
+    const struct text_list *texts = &command->options.conditions;
+    enum status status = STATUS_OK;
+    runs->conditions = ARENA_ARRAY(&command->arena, struct condition, texts->count);
+    for (int32_t k = 0; k < texts->count; k++) {
+        const enum status one =
+            condition_parse(&command->arena, texts->items[k], &runs->conditions[k], &command->diag);
+        status = one != STATUS_OK ? one : status;
+    }
+    return status;
+}
+
+static enum status check_options(struct command *command)
+{
+    const struct options *options = &command->options;
+    const bool has_tables = options->has_units || options->top > 0;
+    enum exit_code code = EXIT_DONE;
+    if (options->dump_path != NULL && command->arguments.count > 1)
+        code = command_refuse(command, NULL, "'--dump-program' wants one FILE, not %d",
+                              (int)command->arguments.count);
+    if (options->is_json && has_tables)
+        code = command_refuse(command, "JSON holds the units, collectives and links anyway",
+                              "'--json' does not go with '%s'",
+                              options->has_units ? "--units" : "--top");
+    if (options->is_unstored && options->db != NULL)
+        code = command_refuse(command, NULL, "'--no-db' does not go with '--db'");
+    return code == EXIT_DONE ? STATUS_OK : STATUS_INPUT;
+}
+
+/* Loads and builds all; every file's mistakes are shown, not only the first file's. */
+static enum status load_all(struct command *command, struct runs *runs)
+{
+    enum status status = STATUS_OK;
+    for (int32_t k = 0; k < runs->count; k++) {
+        struct experiment *experiment = &runs->experiments[k];
+        enum status one = command_load(command, command->arguments.items[k], experiment);
+        if (one == STATUS_OK)
+            one = experiment_build(experiment);
+        if (one != STATUS_OK) {
+            command_flush(command);
+            status = one;
+        }
+    }
+    return status;
+}
+
+static enum status play_all(struct runs *runs)
+{
+    for (int32_t k = 0; k < runs->count; k++) {
+        const enum status status = experiment_play(&runs->experiments[k], &runs->outcomes[k]);
+        if (status != STATUS_OK)
+            return status;
+        runs->list[k] = &runs->outcomes[k];
+    }
+    return STATUS_OK;
+}
+
+static enum status dump_program(struct command *command, const struct program *program)
+{
+    const char *path = command->options.dump_path;
+    if (text_equal(path, "-")) {
+        program_dump(program, stdout);
+        return STATUS_OK;
+    }
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
+        return STATUS_WORLD;
+    }
+    program_dump(program, file);
+    const bool had_error = ferror(file) != 0;
+    if (fclose(file) == 0 && !had_error)
+        return STATUS_OK;
+    diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
+    return STATUS_WORLD;
+}
+
+static void print(const struct command *command, const struct runs *runs)
+{
+    const struct options *options = &command->options;
+    if (options->is_json) {
+        for (int32_t k = 0; k < runs->count; k++)
+            report_json(runs->list[k], stdout);
+        return;
+    }
+    report_summary(runs->list, runs->count, stdout);
+    for (int32_t k = 0; k < runs->count && (options->has_units || options->top > 0); k++) {
+        printf("\n");
+        if (runs->count > 1)
+            printf("%s\n\n", command->arguments.items[k]);
+        command_write_tables(runs->list[k], options->top);
+    }
+}
+
+static enum status store_all(struct command *command, const struct runs *runs)
+{
+    if (command->options.is_unstored)
+        return STATUS_OK;
+    const char *path = store_default_path(&command->arena, command->options.db);
+    int64_t *ids = ARENA_ARRAY(&command->arena, int64_t, runs->count);
+    struct store *store = NULL;
+    enum status status = store_open(path, STORE_WRITE, &store, &command->diag);
+    if (status == STATUS_OK)
+        status = store_add_runs(store, runs->list, runs->count, ids, &command->diag);
+    store_close(store);
+    if (status != STATUS_OK || command->options.is_quiet)
+        return status;
+    fflush(stdout);
+    if (runs->count == 1)
+        fprintf(stderr, "stored as run %lld in %s\n", (long long)ids[0], path);
+    else
+        fprintf(stderr, "stored as runs %lld to %lld in %s\n", (long long)ids[0],
+                (long long)ids[runs->count - 1], path);
+    return status;
+}
+
+/* Says on stderr which condition does not hold for which FILE. */
+static enum exit_code judge(struct command *command, const struct runs *runs)
+{
+    enum exit_code code = EXIT_DONE;
+    for (int32_t k = 0; k < runs->count; k++) {
+        for (int32_t c = 0; c < command->options.conditions.count; c++) {
+            const struct condition *condition = &runs->conditions[c];
+            if (condition_holds(condition, runs->list[k]))
+                continue;
+            diag_add(&command->diag, DIAG_ERROR, NO_PLACE, NULL,
+                     "%s: --assert '%s' does not hold: %s is %s", command->arguments.items[k],
+                     condition->text, condition->metric->name,
+                     condition_obtained(&command->arena, condition, runs->list[k]));
+            code = EXIT_CONDITION;
+        }
+    }
+    return code;
+}
+
+enum exit_code verb_run(struct command *command)
+{
+    const int32_t count = command->arguments.count;
+    struct runs runs = {.count = count};
+    runs.experiments = ARENA_ARRAY(&command->arena, struct experiment, count);
+    runs.outcomes = ARENA_ARRAY(&command->arena, struct outcome, count);
+    runs.list = ARENA_ARRAY(&command->arena, const struct outcome *, count);
+
+    enum exit_code code = EXIT_DONE;
+    enum status status = check_options(command);
+    const enum status read = read_conditions(command, &runs);
+    if (status == STATUS_OK)
+        status = read;
+    if (status == STATUS_OK)
+        status = load_all(command, &runs);
+    if (status == STATUS_OK && command->options.dump_path != NULL) {
+        status = dump_program(command, runs.experiments[0].program);
+        if (text_equal(command->options.dump_path, "-"))
+            goto out;
+    }
+    if (status == STATUS_OK)
+        status = play_all(&runs);
+    if (status != STATUS_OK)
+        goto out;
+    print(command, &runs);
+    code = judge(command, &runs);
+    status = store_all(command, &runs);
+out:
+    command_flush(command);
+    for (int32_t k = 0; k < count; k++)
+        experiment_release(&runs.experiments[k]);
+    return status != STATUS_OK ? (enum exit_code)status : code;
+}

@@ -1,0 +1,132 @@
+/* cli/verbs.c: the table of verbs; see verb.h. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/verb.h"
+
+static const char *const schema_words[] = {"config", "model", "cluster", "gpu", NULL};
+static const char *const list_words[] = {"models", "clusters", "gpus", NULL};
+static const char *const db_words[] = {"ls", "show", NULL};
+static const char *const shell_words[] = {"bash", NULL};
+
+const struct verb verb_table[] = {
+    {.id = VERB_RUN,
+     .name = "run",
+     .arguments = "FILE...",
+     .summary = "simulate one training step; print the summary; store it",
+     .text =
+         "Plays the training step of each FILE and prints step time, exposed communication and\n"
+         "memory, one column a FILE. FILE is a YAML file, the name of a shipped configuration, "
+         "or\n"
+         "'-' for standard input. It may carry overrides of its own, after those of -s:\n"
+         "FILE@nodes=4@train.micro_batch=2.\n",
+     .examples = {{"fsdpsim run llama3-8b_dgx-h100 -s nodes=4", "a shipped configuration, bigger"},
+                  {"fsdpsim run my.yaml my.yaml@nodes=16 --assert fits",
+                   "side by side; exit 3 if one does not fit"}},
+     .min_arguments = 1,
+     .max_arguments = -1,
+     .play = verb_run},
+    {.id = VERB_CHECK,
+     .name = "check",
+     .arguments = "FILE...",
+     .summary = "read files as 'run' would, and report every mistake",
+     .text = "Loads each FILE with all it names and checks it, without simulating.\n",
+     .examples = {{"fsdpsim check my.yaml", "all mistakes at once, with their place"},
+                  {"fsdpsim check my.yaml --resolved", "every value in force, and its origin"}},
+     .min_arguments = 1,
+     .max_arguments = -1,
+     .play = verb_check},
+    {.id = VERB_SCHEMA,
+     .name = "schema",
+     .arguments = "KIND",
+     .summary = "print the reference of a kind of file",
+     .text = "KIND is config, model, cluster or gpu: every key with its kind, unit, range and "
+             "default.\n",
+     .examples = {{"fsdpsim schema config", "what a configuration may say"},
+                  {"fsdpsim schema cluster", "what a cluster file may say"}},
+     .words = schema_words,
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_schema},
+    {.id = VERB_LIST,
+     .name = "list",
+     .arguments = "KIND",
+     .summary = "list the models, clusters or GPUs that ship",
+     .text = "KIND is models, clusters or gpus. Each can be named in a configuration.\n",
+     .examples = {{"fsdpsim list models", "names, parameters, files"},
+                  {"fsdpsim list gpus --json", "the same for machines"}},
+     .words = list_words,
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_list},
+    {.id = VERB_MEMORY,
+     .name = "memory",
+     .arguments = "FILE",
+     .summary = "the memory a GPU needs, at once and without simulating",
+     .text = "Bytes by state and sharding from closed forms, and what fits.\n",
+     .examples = {{"fsdpsim memory my.yaml", "per ZeRO stage, against the GPU's own memory"},
+                  {"fsdpsim memory my.yaml --budget 40GiB", "against a budget"}},
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_memory},
+    {.id = VERB_EXPLAIN,
+     .name = "explain",
+     .arguments = "FILE",
+     .summary = "textbook arithmetic beside what the simulation found",
+     .text = "Each line is a closed form with its numbers, and the simulated figure beside it.\n",
+     .examples = {{"fsdpsim explain llama3-8b_dgx-h100", "where the step time comes from"},
+                  {"fsdpsim explain my.yaml -s nodes=16", "the same on more hosts"}},
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_explain},
+    {.id = VERB_DB,
+     .name = "db",
+     .arguments = "ls|show [ID]",
+     .summary = "look into the results database",
+     .text = "'ls' lists the stored runs, 'show ID' prints one of them.\n",
+     .examples = {{"fsdpsim db ls", "one line a run"},
+                  {"fsdpsim db show 3 --units", "run 3 with its tables"}},
+     .words = db_words,
+     .min_arguments = 1,
+     .max_arguments = 2,
+     .play = verb_db},
+    {.id = VERB_COMPLETION,
+     .name = "completion",
+     .arguments = "SHELL",
+     .summary = "print the completion script of a shell",
+     .text = "SHELL is bash.\n",
+     .examples = {{"eval \"$(fsdpsim completion bash)\"", "for this shell"},
+                  {"fsdpsim completion bash > ~/.local/share/bash-completion/completions/fsdpsim",
+                   "for good"}},
+     .words = shell_words,
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_completion},
+    {.id = VERB_HELP,
+     .name = "help",
+     .arguments = "[VERB]",
+     .summary = "print help on a verb",
+     .text = "The same as 'fsdpsim VERB --help'.\n",
+     .examples = {{"fsdpsim help", "the verbs"}, {"fsdpsim help run", "one of them"}},
+     .min_arguments = 0,
+     .max_arguments = 1,
+     .play = verb_help},
+};
+
+_Static_assert(sizeof(verb_table) / sizeof(verb_table[0]) == VERB_COUNT, "a row for every verb");
+
+const struct verb *verb_find(const char *name)
+{
+    for (const struct verb *verb = verb_table; verb < verb_table + VERB_COUNT; verb++) {
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    }
+    return NULL;
+}
+
+void verb_names(const char *names[VERB_COUNT + 1])
+{
+    for (int k = 0; k < VERB_COUNT; k++)
+        names[k] = verb_table[k].name;
+    names[VERB_COUNT] = NULL;
+}
