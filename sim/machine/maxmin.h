@@ -10,15 +10,21 @@
  *                 activity k that is not at its cap below has x_k / w_k > x_j / w_j
  *
  * (the max-min definition; progressive filling finds it: all rates grow as w_j · t until a resource
- * or a cap stops them). Example: C = 10, two flows with a = 1, w = 1, one capped at 3: rates 3 and 7.
+ * or a cap stops them). Example: C = 10, two flows with a = 1, w = 1, one capped at 3: rates 3
+ * and 7.
  *
- * Incremental: adding, removing or changing an activity marks its resources; maxmin_solve solves
+ * Incremental: adding, removing or changing an activity marks what it touches; maxmin_solve solves
  * again only the connected component(s) of what is marked and reports the activities whose rate
- * changed. The result equals a full solve bit for bit (a test says so): filling visits activities of
- * a component in the order of their ids.
+ * changed. A resource that its activities could not fill even if each ran at its cap connects
+ * nothing: a kernel that leaves memory bandwidth over does not touch the collective beside it. The
+ * result equals a full solve bit for bit (a test says so): a component is filled in the order of
+ * ids, and its sums are compensated, so that they do not depend on what came and went before.
+ *
+ * Cost: a component of n activities with D demands in all takes O(D + saturations · log D).
  *
  * `reserve` takes a part of a resource's capacity away from the activities (the SMs that a running
  * collective kernel holds); the rest never falls below a fraction MAXMIN_MIN_FRAC of the capacity.
+ * Left out: rates are instantaneous (no slow start), and capacities do not depend on who shares.
  */
 #ifndef FSDPSIM_MACHINE_MAXMIN_H
 #define FSDPSIM_MACHINE_MAXMIN_H
@@ -27,6 +33,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+
+/* About one SM of 132: what waits behind a reservation crawls, so that no run can stand still. */
+#define MAXMIN_MIN_FRAC 0.01
 
 struct demand {
     int32_t resource;
@@ -38,9 +47,13 @@ struct maxmin;
 struct maxmin *maxmin_new(struct arena *arena);
 /* Resource ids count from 0. */
 int32_t maxmin_add_resource(struct maxmin *system, double capacity);
-void maxmin_reserve(struct maxmin *system, int32_t resource, double amount); /* may be negative */
+/* Adds `amount` (negative: gives back) to what is reserved; less than nothing counts as nothing. */
+void maxmin_reserve(struct maxmin *system, int32_t resource, double amount);
 
-/* Activity ids are reused after removal, smallest free id first. `demands` is borrowed until removal. A cap must be finite when there are no demands. */
+/*
+ * Activity ids are reused after removal, smallest free id first. `demands` is borrowed until
+ * removal; demands on the same resource add up. The cap may be INFINITY when there are demands.
+ */
 int32_t maxmin_add(struct maxmin *system, double weight, double cap, const struct demand *demands,
                    int32_t demand_count);
 void maxmin_remove(struct maxmin *system, int32_t activity);
@@ -55,6 +68,7 @@ void maxmin_solve_full(struct maxmin *system);
 
 double maxmin_rate(const struct maxmin *system, int32_t activity);
 double maxmin_usage(const struct maxmin *system, int32_t resource); /* Σ a·x */
-int64_t maxmin_visited(const struct maxmin *system); /* activities visited by all solves: work done */
+int64_t
+maxmin_visited(const struct maxmin *system); /* activities visited by all solves: work done */
 
 #endif
