@@ -1,9 +1,9 @@
 /*
  * machine/machine.h: plays programs: host threads, streams, events, communicators, activities.
  *
- * Each rank class has a host thread (serial; every issued operation costs it time), FIFO streams and
- * a memory ledger in host order. What runs on the GPU or on the wire is an activity: remaining work,
- * a rate cap and demands on resources shared max-min fairly (maxmin.h).
+ * Each rank class has a host thread (serial; every issued operation costs it time), FIFO streams
+ * and a memory ledger in host order. What runs on the GPU or on the wire is an activity: remaining
+ * work, a rate cap and demands on resources shared max-min fairly (maxmin.h).
  *
  * Segment: kernels in a row on a stream. When the stream reaches it, the kernels that the host has
  * issued by then are played as one activity (their sums); if the host is still issuing, the rest
@@ -11,8 +11,8 @@
  * costs one event a segment. Work is seconds alone; demand SM 1, HBM bytes / seconds alone.
  *
  * Collective: at the head of its stream *and* of its communicator, its kernel starts for that rank
- * class and holds its SM share; when the last class has arrived the transfer begins: base + latency of a
- * phase, then its bytes as one activity (`network: flows`), or round after round
+ * class and holds its SM share; when the last class has arrived the transfer begins: base + latency
+ * of a phase, then its bytes as one activity (`network: flows`), or round after round
  * (`network: messages`). comm time counts the kernel, as a profiler would; the waiting part is also
  * counted apart.
  *
@@ -41,26 +41,38 @@ struct ideal {
 };
 
 /* What runs, as a profiler sorts it (Holistic Trace Analysis). */
-enum activity_kind { ACTIVITY_COMPUTE, ACTIVITY_COMMUNICATION, ACTIVITY_MEMCPY,
-                     ACTIVITY_KIND_COUNT };
+enum activity_kind {
+    ACTIVITY_COMPUTE,
+    ACTIVITY_COMMUNICATION,
+    ACTIVITY_MEMCPY,
+    ACTIVITY_KIND_COUNT
+};
 
 /*
- * Told in simulated-time order; pointers are const: an observer only looks. `class_idx` is the rank
- * class. All may be NULL.
+ * Pointers are const: an observer only looks. `class_idx` is the rank class. All may be NULL. Told
+ * in simulated-time order, except memory_changed: in the order of the class's host thread, which
+ * may be ahead (programs with timed frees, OP_FREE_AFTER or OP_RECORD_STREAM: in time order as
+ * well).
  */
 struct observer {
     void *context;
-    /* A GPU activity of a class starts or stops running at now. `copy`: the part of a compute
-       segment's time alone that is FSDP's own copies (0…1). */
+    /* A GPU activity of a class starts or stops running at now. A segment may run in several parts,
+       when the host starves it; one that takes no time is not told. `copy_frac`: the share of this
+       part's time alone that is FSDP's own copies (0…1). */
     void (*activity_begin)(void *context, int64_t now_ps, int32_t class_idx,
                            enum activity_kind kind, const struct op *op, double copy_frac);
     void (*activity_end)(void *context, int64_t now_ps, int32_t class_idx, enum activity_kind kind,
                          const struct op *op, double copy_frac);
-    /* A collective's transfer begins (all have arrived): until then its kernel was waiting. */
-    void (*transfer_begin)(void *context, int64_t now_ps, const struct op *op);
-    /* Bytes went over a resource (of one instance) since the last report. */
-    void (*resource_used)(void *context, int32_t resource, double amount, int64_t busy_ps);
-    void (*memory_changed)(void *context, int64_t now_ps, int32_t class_idx,
+    /* A collective's transfer begins (all have arrived): until then the class's kernel waited. */
+    void (*transfer_begin)(void *context, int64_t now_ps, int32_t class_idx, const struct op *op);
+    /* An activity that used a resource ended: `amount` went through one instance, and some activity
+       had used it for busy_ps until now without a pause (0 while another still does). */
+    void (*resource_used)(void *context, int64_t now_ps, int32_t resource, double amount,
+                          int64_t busy_ps);
+    /* The class's host executed an allocation or free, or a timed free happened, at time_ps, in
+       `step` of the program (-1: prologue). delta_bytes: as the caching allocator counts, each
+       piece rounded up to 512 B. */
+    void (*memory_changed)(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
                            const struct tensor *tensor, int64_t delta_bytes);
     void (*mark_reached)(void *context, int64_t now_ps, int32_t class_idx, int32_t step,
                          enum mark mark);
@@ -73,8 +85,8 @@ struct machine_setup {
     int32_t program_count;
     enum network_mode network;
     struct ideal ideal;
-    int32_t steps;      /* all steps played, warm-up included */
-    uint64_t tie_seed;  /* 0 in real runs */
+    int32_t steps;     /* all steps played, warm-up included; 0: the prologue only */
+    uint64_t tie_seed; /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
 };
@@ -82,7 +94,7 @@ struct machine_setup {
 struct machine_result {
     int64_t end_ps;
     uint64_t fingerprint;
-    int64_t events;
+    int64_t events; /* dispatched */
 };
 
 /* STATUS_INPUT with a message when the program cannot be played to its end (a deadlock: which class

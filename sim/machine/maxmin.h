@@ -52,7 +52,7 @@ void maxmin_reserve(struct maxmin *system, int32_t resource, double amount);
 
 /*
  * Activity ids are reused after removal, smallest free id first. `demands` is borrowed until
- * removal; demands on the same resource add up. The cap may be INFINITY when there are demands.
+ * removal; demands on the same resource add up. The cap may be HUGE_VAL when there are demands.
  */
 int32_t maxmin_add(struct maxmin *system, double weight, double cap, const struct demand *demands,
                    int32_t demand_count);

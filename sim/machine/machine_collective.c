@@ -1,0 +1,180 @@
+/*
+ * machine/machine_collective.c: rendezvous, and a collective's phases one after the other.
+ *
+ * All classes of a communicator meet in each collective, in the order in which each issued them, so
+ * one collective at a time is under way per communicator and all its members end together. Each
+ * phase is cut into `pieces` (flows: 1, messages: its rounds) of latency/pieces, then bytes/pieces.
+ */
+#include "base/units.h"
+#include "machine/machine_private.h"
+
+static void tell_transfer(struct machine *machine, const struct lane *lane)
+{
+    for (int32_t i = 0; i < machine->setup->observer_count; i++) {
+        const struct observer *observer = &machine->setup->observers[i];
+        if (observer->transfer_begin != NULL)
+            observer->transfer_begin(observer->context, machine->engine.now_ps, lane->class->idx,
+                                     lane->at->op);
+    }
+}
+
+static void report_mismatch(struct machine *machine, const struct comm_state *comm,
+                            const struct collective *other)
+{
+    const struct program *program = machine->setup->programs[0];
+    machine->has_failed = true;
+    engine_stop(&machine->engine);
+    diag_add(machine->diag, DIAG_ERROR, NO_PLACE, NULL,
+             "ranks meet in different collectives on communicator '%s': %s of %.0f bytes and %s of "
+             "%.0f bytes",
+             program->communicators.items[comm->idx].name, collective_op_name(comm->collective->op),
+             comm->collective->bytes, collective_op_name(other->op), other->bytes);
+}
+
+static bool collectives_match(const struct collective *a, const struct collective *b)
+{
+    return a == b || (a->op == b->op && a->bytes >= b->bytes && a->bytes <= b->bytes);
+}
+
+static void transfer_start(struct machine *machine, struct comm_state *comm)
+{
+    for (int32_t i = 0; i < machine->class_count; i++)
+        tell_transfer(machine, comm->members[i]);
+    comm->stage = COMM_DELAY;
+    comm->phase = 0;
+    comm->round = 0;
+    comm_continue(machine, comm);
+}
+
+/* The lane's collective is issued. Takes its turn, or waits for it. */
+void lane_arrive(struct machine *machine, struct lane *lane)
+{
+    struct class_state *class = lane->class;
+    const struct score *score = class->score;
+    const int32_t idx = lane->at->op->index;
+    const struct collective *collective = &score->program->collectives.items[idx];
+    struct comm_state *comm = &machine->comms[collective->communicator];
+    const int64_t turn = score_collectives_before(score, lane->step, comm->idx) + lane->at->value;
+    if (comm->done_count != turn) {
+        lane->state = LANE_AWAITS_TURN;
+        return;
+    }
+    lane->state = LANE_IN_COLLECTIVE;
+    lane->copy_frac = 0;
+    tell_begin(machine, lane, ACTIVITY_COMMUNICATION);
+    class_reserve(machine, class, score->plans[idx].sm_share);
+    if (comm->arrived == 0) {
+        comm->collective = collective;
+        comm->plan = &score->plans[idx];
+    } else if (!collectives_match(comm->collective, collective)) {
+        report_mismatch(machine, comm, collective);
+        return;
+    }
+    comm->members[class->idx] = lane;
+    if (++comm->arrived == machine->class_count)
+        transfer_start(machine, comm);
+}
+
+static void wake_turns(struct machine *machine, struct class_state *class, int32_t comm)
+{
+    for (int32_t i = 0; i < class->lane_count; i++) {
+        struct lane *lane = &class->lanes[i];
+        if (lane->state != LANE_AWAITS_TURN)
+            continue;
+        const int32_t idx = lane->at->op->index;
+        if (class->score->program->collectives.items[idx].communicator == comm)
+            lane_push(machine, lane);
+    }
+}
+
+static void comm_finish(struct machine *machine, struct comm_state *comm)
+{
+    comm->stage = COMM_IDLE;
+    comm->arrived = 0;
+    comm->done_count++;
+    for (int32_t i = 0; i < machine->class_count; i++) {
+        struct lane *lane = comm->members[i];
+        comm->members[i] = NULL;
+        tell_end(machine, lane, ACTIVITY_COMMUNICATION);
+        class_reserve(machine, lane->class,
+                      -lane->class->score->plans[lane->at->op->index].sm_share);
+        lane_advance(machine, lane);
+        lane_push(machine, lane);
+        wake_turns(machine, lane->class, comm->idx);
+    }
+}
+
+static const struct flow_phase *comm_phase(const struct comm_state *comm)
+{
+    return comm->phase < comm->plan->phase_count ? &comm->plan->phases[comm->phase] : NULL;
+}
+
+static int64_t phase_pieces(const struct machine *machine, const struct flow_phase *phase)
+{
+    return phase != NULL && machine->setup->network == NETWORK_MESSAGES ? phase->rounds : 1;
+}
+
+/* True when there is a delay to wait for. */
+static bool piece_delay(struct machine *machine, struct comm_state *comm)
+{
+    const struct flow_phase *phase = comm_phase(comm);
+    double delay_s = comm->phase == 0 && comm->round == 0 ? comm->plan->base_s : 0;
+    if (phase != NULL)
+        delay_s += phase->latency_s / (double)phase_pieces(machine, phase);
+    const int64_t delay_ps = ps_from_s(delay_s);
+    if (delay_ps == 0)
+        return false;
+    engine_schedule(&machine->engine, &comm->delay, machine->engine.now_ps + delay_ps);
+    return true;
+}
+
+static bool piece_bytes(struct machine *machine, struct comm_state *comm)
+{
+    const struct flow_phase *phase = comm_phase(comm);
+    if (phase == NULL || !(phase->bytes > 0))
+        return false;
+    struct activity *activity = &comm->activity;
+    activity->work = phase->bytes / (double)phase_pieces(machine, phase);
+    activity->weight = phase->weight;
+    activity->cap = phase->cap;
+    activity->demands = phase->demands;
+    activity->demand_count = phase->demand_count;
+    activity_start(machine, activity);
+    return true;
+}
+
+/* False: that was the last piece. */
+static bool piece_next(const struct machine *machine, struct comm_state *comm)
+{
+    if (++comm->round < phase_pieces(machine, comm_phase(comm)))
+        return true;
+    comm->round = 0;
+    return ++comm->phase < comm->plan->phase_count;
+}
+
+/* Goes on with the stage that is due until there is something to wait for. */
+void comm_continue(struct machine *machine, struct comm_state *comm)
+{
+    for (;;) {
+        switch (comm->stage) {
+        case COMM_DELAY:
+            comm->stage = COMM_BYTES;
+            if (piece_delay(machine, comm))
+                return;
+            break;
+        case COMM_BYTES:
+            comm->stage = COMM_PIECE_DONE;
+            if (piece_bytes(machine, comm))
+                return;
+            break;
+        case COMM_PIECE_DONE:
+            comm->stage = COMM_DELAY;
+            if (piece_next(machine, comm))
+                break;
+            comm_finish(machine, comm);
+            return;
+        case COMM_IDLE:
+            BUG("a collective goes on that is not under way");
+        }
+    }
+}

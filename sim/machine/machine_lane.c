@@ -1,0 +1,262 @@
+/*
+ * machine/machine_lane.c: a stream of one rank class runs down its tape.
+ *
+ * A segment starts its kernels that will not have to wait for the host, as one activity: kernel m
+ * may follow kernel i begun at t without a pause when issue_m <= t + (time alone of i … m − 1),
+ * since sharing only makes kernels longer. When the activity ends, the rest is looked at again.
+ * Without contention the segment ends at max over i (issue_i + Σ_{j>=i} t_j), and at begin + Σ t.
+ */
+#include "base/units.h"
+#include "machine/machine_private.h"
+
+void lane_push(struct machine *machine, struct lane *lane)
+{
+    if (lane->state == LANE_DONE)
+        return;
+    lane->state = LANE_READY;
+    if (lane->is_pushed)
+        return;
+    lane->is_pushed = true;
+    machine->ready[machine->ready_count++] = lane;
+}
+
+/* At the first operation of the tape of `step`, or of the next tape that has one. */
+void lane_enter_tape(struct machine *machine, struct lane *lane, int32_t step)
+{
+    const struct score *score = lane->class->score;
+    for (lane->step = step; lane->step < machine->setup->steps; lane->step++) {
+        const struct tape_ops *ops = &score->tapes[tape_of_step(lane->step)].streams[lane->idx];
+        lane->at = ops->items;
+        lane->end = ops->items + ops->count;
+        lane->kernel = 0;
+        if (ops->count == 0)
+            continue;
+        lane->first_epoch = score_epochs_before(score, lane->step);
+        return;
+    }
+    lane->state = LANE_DONE;
+}
+
+void lane_advance(struct machine *machine, struct lane *lane)
+{
+    lane->kernel = 0;
+    if (++lane->at == lane->end)
+        lane_enter_tape(machine, lane, lane->step + 1);
+}
+
+int64_t lane_issue_ps(const struct lane *lane)
+{
+    const int64_t epoch = lane->first_epoch + lane->at->epoch;
+    return lane->class->epoch_start_ps.items[epoch] + lane->at->issue_ps;
+}
+
+void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps)
+{
+    lane->state = LANE_SLEEPS;
+    lane->wake.op = lane->at->op->index;
+    engine_schedule(&machine->engine, &lane->wake, until_ps);
+}
+
+/* True when the next operation is issued; otherwise the lane sleeps until it is. */
+static bool lane_is_issued(struct machine *machine, struct lane *lane)
+{
+    const int64_t issue_ps = lane_issue_ps(lane);
+    if (issue_ps <= machine->engine.now_ps)
+        return true;
+    lane_sleep(machine, lane, issue_ps);
+    return false;
+}
+
+static void lane_start_activity(struct machine *machine, struct lane *lane, enum activity_kind kind)
+{
+    lane->state = LANE_BUSY;
+    lane->activity.event.op = lane->at->op->index;
+    tell_begin(machine, lane, kind);
+    activity_start(machine, &lane->activity);
+}
+
+/* The kernels up to which the lane runs without waiting for the host, from `lane->kernel` at now.
+ */
+static int32_t find_batch_end(const struct lane *lane, const struct segment_times *times,
+                              int64_t now_ps, int64_t first_issue_ps)
+{
+    if (lane->kernel == 0 && now_ps >= first_issue_ps + times->lead_ps)
+        return times->kernel_count;
+    const int64_t base_ps = now_ps - times->sum_ps[lane->kernel];
+    int32_t end = lane->kernel + 1;
+    while (end < times->kernel_count &&
+           first_issue_ps + end * times->issue_gap_ps <= base_ps + times->sum_ps[end])
+        end++;
+    return end;
+}
+
+static void segment_start_batch(struct machine *machine, struct lane *lane,
+                                const struct segment_times *times, int64_t alone_ps)
+{
+    const struct rank_class *rank_class = lane->class->rank_class;
+    struct activity *activity = &lane->activity;
+    const int64_t copy_ps = times->copy_sum_ps[lane->batch_end] - times->copy_sum_ps[lane->kernel];
+    lane->copy_frac = (double)copy_ps / (double)alone_ps;
+    activity->work = s_from_ps(alone_ps);
+    activity->weight = 1;
+    activity->cap = 1;
+    activity->demand_count = 0;
+    if (rank_class->sm >= 0)
+        lane->demands[activity->demand_count++] = (struct demand){rank_class->sm, 1};
+    double bytes_per_s =
+        (times->sum_bytes[lane->batch_end] - times->sum_bytes[lane->kernel]) / activity->work;
+    if (rank_class->hbm >= 0 && bytes_per_s > 0) {
+        /* Rounding must not make kernels at the limit of the memory slower than alone. */
+        const double most = machine->setup->layout->resources[rank_class->hbm].capacity;
+        if (bytes_per_s > most)
+            bytes_per_s = most;
+        lane->demands[activity->demand_count++] = (struct demand){rank_class->hbm, bytes_per_s};
+    }
+    lane_start_activity(machine, lane, ACTIVITY_COMPUTE);
+}
+
+/* True when the segment has ended. */
+static bool segment_continue(struct machine *machine, struct lane *lane)
+{
+    const struct segment_times *times = &lane->class->segments[lane->at->op->index];
+    const int64_t now_ps = machine->engine.now_ps;
+    const int64_t first_issue_ps =
+        lane_issue_ps(lane) - (times->kernel_count - 1) * times->issue_gap_ps;
+    while (lane->kernel < times->kernel_count) {
+        const int64_t issue_ps = first_issue_ps + lane->kernel * times->issue_gap_ps;
+        if (issue_ps > now_ps) {
+            lane_sleep(machine, lane, issue_ps);
+            return false;
+        }
+        lane->batch_end = find_batch_end(lane, times, now_ps, first_issue_ps);
+        const int64_t alone_ps = times->sum_ps[lane->batch_end] - times->sum_ps[lane->kernel];
+        if (alone_ps > 0) {
+            segment_start_batch(machine, lane, times, alone_ps);
+            return false;
+        }
+        lane->kernel = lane->batch_end;
+    }
+    return true;
+}
+
+/* Reads and writes every byte; nothing else uses the copy engine at its full rate. */
+static bool copy_start(struct machine *machine, struct lane *lane)
+{
+    if (lane->at->op->bytes <= 0)
+        return true;
+    const struct rank_class *rank_class = lane->class->rank_class;
+    struct activity *activity = &lane->activity;
+    const double rate = machine->setup->layout->resources[rank_class->hbm].capacity / 2;
+    activity->work = (double)lane->at->op->bytes;
+    activity->weight = rate;
+    activity->cap = rate;
+    activity->demand_count = 0;
+    lane->demands[activity->demand_count++] = (struct demand){rank_class->hbm, 2};
+    if (rank_class->copy_engine_h2d >= 0)
+        lane->demands[activity->demand_count++] =
+            (struct demand){rank_class->copy_engine_h2d, 1 / rate};
+    lane->copy_frac = 0;
+    lane_start_activity(machine, lane, ACTIVITY_MEMCPY);
+    return false;
+}
+
+static void mark_tell(struct machine *machine, const struct lane *lane)
+{
+    for (int32_t i = 0; i < machine->setup->observer_count; i++) {
+        const struct observer *observer = &machine->setup->observers[i];
+        if (observer->mark_reached != NULL)
+            observer->mark_reached(observer->context, machine->engine.now_ps, lane->class->idx,
+                                   lane->step, (enum mark)lane->at->op->index);
+    }
+}
+
+/* The tensor is free when its last stream has passed. */
+static void release_pass(struct machine *machine, struct lane *lane)
+{
+    struct class_state *class = lane->class;
+    const struct tape_op *at = lane->at;
+    class->passed_step[at->site + lane->idx] = lane->step;
+    for (int32_t i = 0; i < class->lane_count; i++) {
+        if (((uint32_t)at->value >> i & 1) != 0 && class->passed_step[at->site + i] < lane->step)
+            return;
+    }
+    const struct tensor *tensor = &class->score->program->tensors.items[at->op->index];
+    memory_tell(machine, class, machine->engine.now_ps, lane->step, tensor,
+                -tensor_allocated_bytes(tensor));
+}
+
+static bool wait_is_over(struct lane *lane)
+{
+    const struct tape_op *at = lane->at;
+    const struct binding binding = {at->site, at->value, at->is_relative};
+    if (lane->class->passed_step[at->site] >= binding_step(binding, lane->step))
+        return true;
+    lane->state = LANE_AWAITS_EVENT;
+    return false;
+}
+
+/* True when the operation is over and the next one may be looked at. */
+static bool lane_play(struct machine *machine, struct lane *lane)
+{
+    switch ((enum tape_kind)lane->at->kind) {
+    case TAPE_SEGMENT:
+        return segment_continue(machine, lane);
+    case TAPE_COLLECTIVE:
+        if (lane_is_issued(machine, lane))
+            lane_arrive(machine, lane);
+        return false;
+    case TAPE_COPY:
+        return lane_is_issued(machine, lane) && copy_start(machine, lane);
+    case TAPE_RECORD:
+        class_record_passed(machine, lane->class, lane->at->site, lane->step);
+        return true;
+    case TAPE_WAIT:
+        return wait_is_over(lane);
+    case TAPE_MARK:
+        if (!lane_is_issued(machine, lane))
+            return false;
+        mark_tell(machine, lane);
+        return true;
+    case TAPE_RELEASE:
+        if (!lane_is_issued(machine, lane))
+            return false;
+        release_pass(machine, lane);
+        return true;
+    }
+    BUG("no such operation on a tape: %d", lane->at->kind);
+}
+
+static void lane_run(struct machine *machine, struct lane *lane)
+{
+    const struct class_state *class = lane->class;
+    while (lane->state == LANE_READY) {
+        if (lane->first_epoch + lane->at->epoch >= class->epoch_start_ps.count) {
+            lane->state = LANE_AWAITS_HOST;
+            return;
+        }
+        if (!lane_play(machine, lane))
+            return;
+        lane_advance(machine, lane);
+    }
+}
+
+void lanes_drain(struct machine *machine)
+{
+    while (machine->ready_count > 0 && !machine->has_failed) {
+        struct lane *lane = machine->ready[--machine->ready_count];
+        lane->is_pushed = false;
+        lane_run(machine, lane);
+    }
+}
+
+void lane_activity_ended(struct machine *machine, struct lane *lane)
+{
+    const bool is_segment = lane->at->kind == TAPE_SEGMENT;
+    activity_end(machine, &lane->activity);
+    tell_end(machine, lane, is_segment ? ACTIVITY_COMPUTE : ACTIVITY_MEMCPY);
+    if (is_segment)
+        lane->kernel = lane->batch_end;
+    else
+        lane_advance(machine, lane);
+    lane_push(machine, lane);
+}

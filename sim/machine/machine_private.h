@@ -1,0 +1,320 @@
+/*
+ * machine/machine_private.h: the parts of a machine at work.
+ *
+ * Without host waits the host's timeline does not depend on the GPU, so nothing is queued: a
+ * program is laid out once as *tapes* (prologue, first step, second step, later steps): for each
+ * stream its operations in order, each with the time at which the host has issued it, counted from
+ * the start of its *epoch*. A new epoch begins with each tape and behind each OP_HOST_WAIT. At
+ * play, a rank class keeps when each epoch began, and each stream a place on its tape: memory does
+ * not grow with how far the host runs ahead, and all classes share the tapes.
+ *
+ * Events (record, wait) are bound when the tape is laid out: every RECORD is a *site*, a class
+ * keeps the last step in which each site was passed (sites are passed in step order), and a WAIT
+ * names site and step. A RECORD may be passed and a WAIT looked at before the host has issued them:
+ * what follows a WAIT on its stream is issued later than both, and starts no earlier than that.
+ *
+ * Instants: completions and wake-ups push streams on a stack that is drained after each event.
+ * Activities begun and SM reserves changed in an instant enter the solver at its end, in a fixed
+ * order, so that the order of ties cannot change a rate.
+ */
+#ifndef FSDPSIM_MACHINE_MACHINE_PRIVATE_H
+#define FSDPSIM_MACHINE_MACHINE_PRIVATE_H
+
+#include "engine/engine.h"
+#include "machine/machine.h"
+#include "machine/maxmin.h"
+
+enum { MACHINE_MAX_STREAMS = 31, STEP_NEVER = INT32_MIN, STEP_PROLOGUE = -1 };
+
+enum machine_event {
+    EVENT_START,
+    EVENT_HOST,            /* a host thread has issued all of its epoch */
+    EVENT_WAKE,            /* the next operation of a sleeping stream is issued now */
+    EVENT_STREAM_ACTIVITY, /* a stream's kernels or copy are done */
+    EVENT_COMM_DELAY,      /* a collective's latency has passed */
+    EVENT_COMM_ACTIVITY,   /* a collective's bytes have arrived */
+    EVENT_MEMORY,          /* the host's next allocation or free, in programs with timed frees */
+};
+
+/* The site and step of a RECORD: `step` counts back from the reader's when is_relative. */
+struct binding {
+    int32_t site; /* -1: nothing to wait for */
+    int32_t step;
+    bool is_relative;
+};
+
+static inline int32_t binding_step(struct binding binding, int32_t step)
+{
+    return binding.is_relative ? step - binding.step : binding.step;
+}
+
+enum tape_kind {
+    TAPE_SEGMENT,
+    TAPE_COLLECTIVE,
+    TAPE_COPY,
+    TAPE_RECORD,
+    TAPE_WAIT,
+    TAPE_MARK,
+    TAPE_RELEASE, /* a freed tensor's last use on another stream (record_stream) */
+};
+
+struct tape_op {
+    const struct op *op;
+    int64_t issue_ps; /* since the epoch began; segment: its last kernel */
+    int32_t epoch;    /* of the tape */
+    int32_t site;     /* RECORD, WAIT; RELEASE: of stream 0 */
+    int32_t value;    /* WAIT: binding step; COLLECTIVE: place in its communicator;
+                         RELEASE: the streams that must pass, a bit each */
+    uint8_t kind;
+    bool is_relative; /* WAIT: of the binding */
+};
+
+struct tape_ops {
+    struct tape_op *items;
+    int32_t count, capacity;
+};
+
+struct tape_memory {
+    const struct tensor *tensor;
+    int64_t issue_ps;
+    int64_t delta_bytes; /* as the allocator counts */
+    int32_t epoch;
+    struct binding after; /* the change waits for this record */
+};
+
+struct tape_epoch {
+    int64_t length_ps;
+    struct binding until; /* the host wait at its end */
+    int32_t memory_end;   /* memory changes up to this one belong to it and to earlier epochs */
+};
+
+struct tape {
+    struct tape_ops *streams;
+    struct {
+        struct tape_memory *items;
+        int32_t count, capacity;
+    } memory;
+    struct {
+        struct tape_epoch *items;
+        int32_t count, capacity;
+    } epochs;
+    int64_t *collective_counts; /* by communicator */
+};
+
+enum tape_idx { TAPE_PROLOGUE, TAPE_FIRST, TAPE_SECOND, TAPE_LATER, TAPE_COUNT };
+
+struct flow_phase {
+    int64_t rounds;
+    double latency_s, bytes;
+    double weight, cap;
+    struct demand *demands;
+    int32_t demand_count;
+};
+
+struct flow_plan {
+    struct flow_phase *phases;
+    int32_t phase_count;
+    double base_s;
+    int64_t sm_share; /* in 1/SHARE_ONE */
+};
+/* SM shares are added and taken away as integers: no rounding is left behind. */
+#define SHARE_ONE ((double)(INT64_C(1) << 50))
+
+/* A program made ready: shared by all classes that play it. */
+struct score {
+    const struct program *program;
+    struct tape tapes[TAPE_COUNT];
+    int32_t site_count;
+    bool has_timed_frees;
+    struct flow_plan *plans; /* by collective */
+};
+
+/* Kernels of a segment on one GPU variant; arrays of kernel_count + 1 sums. */
+struct segment_times {
+    int32_t kernel_count;
+    int64_t *sum_ps, *copy_sum_ps;
+    double *sum_bytes;
+    int64_t issue_gap_ps; /* host time from kernel to kernel */
+    /* Begun this long after its first kernel is issued, or later, the segment never starves. */
+    int64_t lead_ps;
+};
+
+struct pace {
+    const struct score *score;
+    double clock_frac;
+    struct segment_times *segments;
+};
+
+struct activity {
+    struct event event;
+    double work, work_left;
+    double weight, cap, rate;
+    int64_t updated_ps; /* work_left as of then */
+    const struct demand *demands;
+    int32_t demand_count;
+    int32_t solver_id;
+    int32_t order; /* among activities that begin in one instant */
+};
+
+enum lane_state {
+    LANE_READY,
+    LANE_BUSY,        /* an activity runs */
+    LANE_SLEEPS,      /* until the host has issued the next operation */
+    LANE_AWAITS_HOST, /* which has not entered the epoch */
+    LANE_AWAITS_EVENT,
+    LANE_AWAITS_TURN, /* of its communicator */
+    LANE_IN_COLLECTIVE,
+    LANE_DONE,
+};
+
+struct class_state;
+
+/* A stream of one rank class. */
+struct lane {
+    struct class_state *class;
+    int32_t idx;
+    enum lane_state state;
+    bool is_pushed;
+    int32_t step;
+    const struct tape_op *at, *end; /* on the tape of `step` */
+    int64_t first_epoch;            /* of that tape */
+    int32_t kernel, batch_end;      /* in a segment */
+    double copy_frac;
+    struct event wake;
+    struct activity activity;
+    struct demand demands[3];
+};
+
+struct pending_free {
+    const struct tensor *tensor;
+    struct binding after; /* absolute */
+    int64_t delta_bytes;
+    int32_t step;
+    struct pending_free *next;
+};
+
+struct class_state {
+    const struct rank_class *rank_class;
+    int32_t idx;
+    const struct score *score;
+    const struct segment_times *segments;
+    struct lane *lanes;
+    int32_t lane_count;
+    int32_t *passed_step; /* by site */
+    struct {
+        int64_t *items; /* when each epoch began */
+        int32_t count, capacity;
+    } epoch_start_ps;
+    struct event host; /* end of the epoch */
+    int32_t host_step, host_epoch;
+    bool is_host_blocked, is_host_done;
+    /* Memory in programs with timed frees. */
+    struct event memory;
+    int32_t memory_step, memory_idx;
+    bool is_memory_due;
+    struct pending_free *pending, *free_list;
+    int64_t sm_reserved, sm_applied; /* in 1/SHARE_ONE */
+    bool is_reserve_listed;
+};
+
+enum comm_stage { COMM_IDLE, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
+
+struct comm_state {
+    int32_t idx;
+    int64_t done_count;
+    int32_t arrived;
+    struct lane **members; /* by class */
+    const struct collective *collective;
+    const struct flow_plan *plan;
+    enum comm_stage stage;
+    int32_t phase;
+    int64_t round;
+    struct event delay;
+    struct activity activity;
+};
+
+struct resource_use {
+    int32_t active;
+    int64_t since_ps;
+};
+
+struct machine {
+    struct arena *arena;
+    const struct machine_setup *setup;
+    struct diag *diag;
+    struct engine engine;
+    struct maxmin *solver;
+    struct class_state *classes;
+    int32_t class_count;
+    struct comm_state *comms;
+    int32_t comm_count;
+    struct score **scores; /* distinct programs */
+    int32_t score_count;
+    struct pace *paces;
+    int32_t pace_count;
+    struct lane **ready;
+    int32_t ready_count;
+    struct activity **starting, **by_solver_id;
+    int32_t starting_count;
+    struct class_state **reserve_list, **memory_list;
+    int32_t reserve_count, memory_count;
+    struct resource_use *uses; /* NULL: nobody asks */
+    bool is_memory_watched;
+    bool has_failed;
+    struct event start;
+};
+
+/* machine_tape.c */
+void score_lay_out(struct machine *machine, struct score *score);
+static inline enum tape_idx tape_of_step(int32_t step)
+{
+    return step < 0 ? TAPE_PROLOGUE : step < 2 ? (enum tape_idx)(TAPE_FIRST + step) : TAPE_LATER;
+}
+/* Epochs before `step`; collectives on a communicator before it. */
+int64_t score_epochs_before(const struct score *score, int32_t step);
+int64_t score_collectives_before(const struct score *score, int32_t step, int32_t communicator);
+
+/* machine_setup.c */
+MUST_CHECK enum status machine_set_up(struct machine *machine);
+
+/* machine_host.c */
+void host_start(struct machine *machine, struct class_state *class);
+void host_epoch_ended(struct machine *machine, struct class_state *class);
+/* A RECORD was passed: wakes who waits for it, returns memory. */
+void class_record_passed(struct machine *machine, struct class_state *class, int32_t site,
+                         int32_t step);
+void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,
+                 int32_t step, const struct tensor *tensor, int64_t delta_bytes);
+void memory_list_due(struct machine *machine, struct class_state *class);
+void memory_play_due(struct machine *machine);
+int64_t tensor_allocated_bytes(const struct tensor *tensor);
+
+/* machine_lane.c */
+/* To be run when the current event is done; nothing when the lane has ended. */
+void lane_push(struct machine *machine, struct lane *lane);
+void lanes_drain(struct machine *machine);
+void lane_enter_tape(struct machine *machine, struct lane *lane, int32_t step);
+void lane_advance(struct machine *machine, struct lane *lane);
+void lane_activity_ended(struct machine *machine, struct lane *lane);
+/* When the host issues (has issued) the operation at which the stream is. */
+int64_t lane_issue_ps(const struct lane *lane);
+void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps);
+
+/* machine_collective.c */
+void lane_arrive(struct machine *machine, struct lane *lane);
+void comm_continue(struct machine *machine, struct comm_state *comm);
+
+/* machine_activity.c */
+void activity_init(struct activity *activity, uint16_t event_kind, void *owner, int32_t order);
+/* work, weight, cap and demands are set. */
+void activity_start(struct machine *machine, struct activity *activity);
+void activity_end(struct machine *machine, struct activity *activity);
+void class_reserve(struct machine *machine, struct class_state *class, int64_t sm_share);
+void machine_solve(struct machine *machine);
+void tell_begin(struct machine *machine, const struct lane *lane, enum activity_kind kind);
+void tell_end(struct machine *machine, const struct lane *lane, enum activity_kind kind);
+
+/* machine_deadlock.c */
+MUST_CHECK enum status machine_check_finished(struct machine *machine);
+
+#endif

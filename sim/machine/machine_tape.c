@@ -1,0 +1,282 @@
+/*
+ * machine/machine_tape.c: lays a program out as tapes: per stream, with host times and bound
+ * events.
+ *
+ * The host's clock runs through the operations: a kernel, a collective, a record or wait costs what
+ * the cluster says; ALLOC, FREE, MARK and HOST_WAIT cost nothing. Kernel i of a segment of n is
+ * issued (n - 1 - i) costs before the segment's issue time.
+ *
+ * Bindings: tapes are laid out in the order prologue, step 0, step 1, step 2; step 2 stands for all
+ * later ones, which differ only in their number. A wait that finds its record in the step before is
+ * therefore relative; one that finds it in the prologue or in step 0 names that step.
+ */
+#include "base/units.h"
+#include "machine/machine_private.h"
+
+struct binder {
+    int32_t site;
+    int32_t step; /* STEP_NEVER: no record yet */
+};
+
+struct writer {
+    struct machine *machine;
+    struct score *score;
+    struct tape *tape;
+    int32_t step;
+    int64_t clock_ps; /* of the host, since the epoch began */
+    int64_t cost_ps[HOST_COST_COUNT];
+    struct binder *last_record;           /* by event */
+    uint32_t *recorded;                   /* by tensor: streams that use it, a bit each */
+    int32_t *prologue_sites, *step_sites; /* by operation */
+};
+
+static bool plays_in(const struct op *op, int32_t step)
+{
+    if (step < 0)
+        return true;
+    if ((op->flags & OP_FIRST_STEP) != 0 && step > 0)
+        return false;
+    return (op->flags & OP_LATER_STEPS) == 0 || step > 0;
+}
+
+static struct binding writer_bind(const struct writer *writer, int32_t event)
+{
+    const struct binder *last = &writer->last_record[event];
+    if (last->step == STEP_NEVER)
+        return (struct binding){.site = -1};
+    const bool is_previous = writer->step >= 2 && last->step == writer->step - 1;
+    if (last->step == writer->step || is_previous)
+        return (struct binding){last->site, writer->step - last->step, true};
+    return (struct binding){last->site, last->step, false};
+}
+
+static struct tape_op *writer_add(struct writer *writer, int32_t stream, enum tape_kind kind,
+                                  const struct op *op)
+{
+    struct tape_op *item = ARENA_PUSH(writer->machine->arena, &writer->tape->streams[stream]);
+    item->op = op;
+    item->kind = (uint8_t)kind;
+    item->issue_ps = writer->clock_ps;
+    item->epoch = writer->tape->epochs.count;
+    return item;
+}
+
+static void writer_end_epoch(struct writer *writer, struct binding until)
+{
+    struct tape_epoch *epoch = ARENA_PUSH(writer->machine->arena, &writer->tape->epochs);
+    epoch->length_ps = writer->clock_ps;
+    epoch->until = until;
+    epoch->memory_end = writer->tape->memory.count;
+    writer->clock_ps = 0;
+}
+
+static void write_memory(struct writer *writer, const struct op *op, int sign, struct binding after)
+{
+    struct tape_memory *item = ARENA_PUSH(writer->machine->arena, &writer->tape->memory);
+    item->tensor = &writer->score->program->tensors.items[op->index];
+    item->issue_ps = writer->clock_ps;
+    item->delta_bytes = sign * tensor_allocated_bytes(item->tensor);
+    item->epoch = writer->tape->epochs.count;
+    item->after = after;
+}
+
+/* Other streams used the tensor: each passes a release behind what it was given until now. */
+static void write_free(struct writer *writer, const struct op *op, int32_t site)
+{
+    const uint32_t streams = writer->recorded[op->index];
+    writer->recorded[op->index] = 0;
+    if (streams == 0) {
+        write_memory(writer, op, -1, (struct binding){.site = -1});
+        return;
+    }
+    for (int32_t stream = 0; stream < writer->score->program->streams.count; stream++) {
+        if ((streams >> stream & 1) == 0)
+            continue;
+        struct tape_op *item = writer_add(writer, stream, TAPE_RELEASE, op);
+        item->site = site;
+        item->value = (int32_t)streams;
+    }
+}
+
+static void write_segment(struct writer *writer, const struct op *op)
+{
+    const struct segment *segment = &writer->score->program->segments.items[op->index];
+    if (segment->is_compiled)
+        writer->clock_ps += writer->cost_ps[HOST_COMPILED_REGION];
+    writer->clock_ps += segment->kernel_count * writer->cost_ps[segment->host_cost];
+    if (segment->kernel_count > 0)
+        writer_add(writer, op->stream, TAPE_SEGMENT, op);
+}
+
+static void write_collective(struct writer *writer, const struct op *op)
+{
+    const int32_t comm = writer->score->program->collectives.items[op->index].communicator;
+    writer->clock_ps += writer->cost_ps[HOST_COLLECTIVE];
+    writer_add(writer, op->stream, TAPE_COLLECTIVE, op)->value =
+        (int32_t)writer->tape->collective_counts[comm]++;
+}
+
+static void write_record(struct writer *writer, const struct op *op, int32_t site)
+{
+    writer->clock_ps += writer->cost_ps[HOST_STREAM_OP];
+    writer_add(writer, op->stream, TAPE_RECORD, op)->site = site;
+    writer->last_record[op->index] = (struct binder){site, writer->step};
+}
+
+static void write_wait(struct writer *writer, const struct op *op)
+{
+    writer->clock_ps += writer->cost_ps[HOST_STREAM_OP];
+    const struct binding binding = writer_bind(writer, op->index);
+    if (binding.site < 0)
+        return;
+    struct tape_op *item = writer_add(writer, op->stream, TAPE_WAIT, op);
+    item->site = binding.site;
+    item->value = binding.step;
+    item->is_relative = binding.is_relative;
+}
+
+/* Ends an epoch even when there is nothing to wait for: all later steps have equally many. */
+static void write_host_wait(struct writer *writer, const struct op *op)
+{
+    writer_end_epoch(writer, writer_bind(writer, op->index));
+}
+
+static void write_op(struct writer *writer, const struct op *op, int32_t site)
+{
+    switch ((enum op_kind)op->kind) {
+    case OP_SEGMENT:
+        write_segment(writer, op);
+        break;
+    case OP_COLLECTIVE:
+        write_collective(writer, op);
+        break;
+    case OP_COPY:
+        writer->clock_ps += writer->cost_ps[HOST_KERNEL];
+        writer_add(writer, op->stream, TAPE_COPY, op);
+        break;
+    case OP_RECORD:
+        write_record(writer, op, site);
+        break;
+    case OP_WAIT:
+        write_wait(writer, op);
+        break;
+    case OP_HOST_WAIT:
+        write_host_wait(writer, op);
+        break;
+    case OP_HOST_WORK:
+        writer->clock_ps += op->count * writer->cost_ps[op->index];
+        break;
+    case OP_ALLOC:
+        write_memory(writer, op, 1, (struct binding){.site = -1});
+        break;
+    case OP_FREE:
+        write_free(writer, op, site);
+        break;
+    case OP_RECORD_STREAM:
+        writer->recorded[op->index] |= UINT32_C(1) << op->stream;
+        break;
+    case OP_FREE_AFTER:
+        write_memory(writer, op, -1, writer_bind(writer, op->count));
+        break;
+    case OP_MARK:
+        writer_add(writer, op->stream, TAPE_MARK, op);
+        break;
+    case OP_SEND:
+    case OP_RECV:
+    case OP_HOST_COMPUTE:
+    case OP_KIND_COUNT:
+        BUG("operation of kind %d was not refused at set-up", op->kind);
+    }
+}
+
+static void write_tape(struct writer *writer, const struct op_list *ops, int32_t step,
+                       const int32_t *sites)
+{
+    const struct program *program = writer->score->program;
+    struct arena *arena = writer->machine->arena;
+    struct tape *tape = &writer->score->tapes[tape_of_step(step)];
+    tape->streams = ARENA_ARRAY(arena, struct tape_ops, program->streams.count);
+    tape->collective_counts = ARENA_ARRAY(arena, int64_t, program->communicators.count);
+    writer->tape = tape;
+    writer->step = step;
+    writer->clock_ps = 0;
+    for (int32_t i = 0; i < ops->count; i++) {
+        if (plays_in(&ops->items[i], step))
+            write_op(writer, &ops->items[i], sites[i]);
+    }
+    writer_end_epoch(writer, (struct binding){.site = -1});
+}
+
+/* One site a record; one a free of a tensor that other streams may have used, for each stream. */
+static int32_t *number_sites(struct arena *arena, struct score *score, const struct op_list *ops,
+                             const bool *is_shared)
+{
+    int32_t *sites = ARENA_ARRAY(arena, int32_t, ops->count);
+    for (int32_t i = 0; i < ops->count; i++) {
+        sites[i] = score->site_count;
+        if (ops->items[i].kind == OP_RECORD)
+            score->site_count++;
+        else if (ops->items[i].kind == OP_FREE && is_shared[ops->items[i].index])
+            score->site_count += score->program->streams.count;
+    }
+    return sites;
+}
+
+static void find_shared(struct score *score, const struct op_list *ops, bool *is_shared)
+{
+    for (int32_t i = 0; i < ops->count; i++) {
+        const struct op *op = &ops->items[i];
+        if (op->kind == OP_RECORD_STREAM)
+            is_shared[op->index] = true;
+        if (op->kind == OP_RECORD_STREAM || op->kind == OP_FREE_AFTER)
+            score->has_timed_frees = true;
+    }
+}
+
+void score_lay_out(struct machine *machine, struct score *score)
+{
+    struct arena *arena = machine->arena;
+    const struct program *program = score->program;
+    bool *is_shared = ARENA_ARRAY(arena, bool, program->tensors.count);
+    find_shared(score, &program->prologue, is_shared);
+    find_shared(score, &program->step, is_shared);
+
+    struct writer writer = {.machine = machine, .score = score};
+    for (int32_t cost = 0; cost < HOST_COST_COUNT && !machine->setup->ideal.host; cost++)
+        writer.cost_ps[cost] = ps_from_s(machine->setup->layout->cluster->host_cost_s[cost]);
+    writer.last_record = ARENA_ARRAY(arena, struct binder, program->events.count);
+    for (int32_t i = 0; i < program->events.count; i++)
+        writer.last_record[i].step = STEP_NEVER;
+    writer.recorded = ARENA_ARRAY(arena, uint32_t, program->tensors.count);
+    writer.prologue_sites = number_sites(arena, score, &program->prologue, is_shared);
+    writer.step_sites = number_sites(arena, score, &program->step, is_shared);
+
+    write_tape(&writer, &program->prologue, STEP_PROLOGUE, writer.prologue_sites);
+    for (int32_t step = 0; step < machine->setup->steps && step <= 2; step++)
+        write_tape(&writer, &program->step, step, writer.step_sites);
+}
+
+/* Tapes of the second and of later steps have equal operations: only bindings differ. */
+static int64_t before(int64_t prologue, int64_t first, int64_t second, int32_t step)
+{
+    if (step < 0)
+        return 0;
+    if (step == 0)
+        return prologue;
+    return prologue + first + (step - 1) * second;
+}
+
+int64_t score_epochs_before(const struct score *score, int32_t step)
+{
+    return before(score->tapes[TAPE_PROLOGUE].epochs.count, score->tapes[TAPE_FIRST].epochs.count,
+                  score->tapes[TAPE_SECOND].epochs.count, step);
+}
+
+int64_t score_collectives_before(const struct score *score, int32_t step, int32_t communicator)
+{
+    if (step < 0)
+        return 0;
+    const int64_t second = step > 1 ? score->tapes[TAPE_SECOND].collective_counts[communicator] : 0;
+    return before(score->tapes[TAPE_PROLOGUE].collective_counts[communicator],
+                  score->tapes[TAPE_FIRST].collective_counts[communicator], second, step);
+}
