@@ -21,32 +21,42 @@
 #include "config/node.h"
 
 struct config_origin {
-    const char *path;    /* "fsdp.wrap", "cluster.overrides[0].host" */
-    const char *value;   /* as text, canonical (quantities with unit) */
-    const char *origin;  /* "configs/x.yaml:12:5", "<command line>", "default" */
-    struct place place;  /* line 0 for a default */
+    const char *path;   /* "fsdp.wrap", "cluster.overrides[0].host" */
+    const char *value;  /* as text, canonical (quantities with unit) */
+    const char *origin; /* "configs/x.yaml:12:5", "<command line>", "default", "file name" */
+    struct place place; /* line 0 for a default */
+    bool is_label;      /* the name of a file, not content: not hashed */
 };
+
+struct config_edit; /* one -s, parsed: config_private.h */
 
 struct config {
     struct arena *arena;
     struct diag *diag;
     struct node *root;
     const char *const *data_folders; /* searched in order for FIELD_REF, NULL-ended */
-    const char *root_folder;         /* of the root file: paths in it are relative to it, then to the cwd */
+    const char *root_folder; /* of the root file: paths in it are relative to it, then to the cwd */
     struct {
         const char **items;
         int32_t count, capacity;
     } override_texts;
     struct {
+        struct config_edit **items;
+        int32_t count, capacity;
+    } edits; /* the same, parsed */
+    struct {
         struct config_origin *items;
         int32_t count, capacity;
     } origins;
+    const char *root_name;  /* stem of the root file, NULL for standard input */
+    int32_t ref_depth;      /* files that name files: how deep binding is now */
+    bool has_world_failure; /* a referenced file could not be read */
 };
 
 /*
  * The data folders: $FSDPSIM_DATA (colon-separated), then the source tree or installed share folder
- * found beside the running executable, then the compiled-in prefix. Each holds models/, topologies/,
- * configs/. NULL-ended list in the arena.
+ * found beside the running executable, then the compiled-in prefix. Each holds models/,
+ * topologies/, configs/. NULL-ended list in the arena.
  */
 const char *const *data_folders_find(struct arena *arena);
 
@@ -60,11 +70,15 @@ MUST_CHECK enum status config_override(struct config *config, const char *text);
 MUST_CHECK enum status config_bind(struct config *config, const struct field_table *table,
                                    void *out);
 
-/* Where the value in force of a dotted path stands (its default: NO_PLACE), for later checks. */
+/*
+ * Where the value in force of a dotted path ("a.b[2].c") stands (its default: NO_PLACE), for later
+ * checks. Of a map that came from another file: where that file is named.
+ */
 struct place config_place(const struct config *config, const char *path);
 /* Whether a value was written (in a file or by -s), as against defaulted or absent. */
 bool config_is_set(const struct config *config, const char *path);
-/* Adds an error at the value of `path`. */
+/* Adds an error at the value of `path`; when it is a default or absent, at the map that would hold
+ * it. */
 void config_error(struct config *config, const char *path, const char *hint, const char *format,
                   ...) PRINTF_LIKE(4, 5);
 void config_warn(struct config *config, const char *path, const char *hint, const char *format, ...)
@@ -72,7 +86,10 @@ void config_warn(struct config *config, const char *path, const char *hint, cons
 
 /* `check --resolved`: path, value, origin, one line each. */
 void config_write_resolved(const struct config *config, FILE *file);
-/* Hash of every value in force (paths and canonical values, in table order; not the origins). */
+/*
+ * Hash of every value in force (paths and canonical values, in table order; not the origins, and
+ * not the names of files: the same content under another name has the same hash).
+ */
 struct hash128 config_hash(const struct config *config);
 
 /* Names that ship in a data folder: files NAME.yaml (and NAME.json) of `folder`, sorted. */

@@ -7,13 +7,23 @@
  *       {.key = "count", .kind = FIELD_COUNT, .offset = offsetof(struct nics, count), .min = 1,
  *        .max = 64, .is_required = true, .help = "NICs a host"},
  *       {.key = "bandwidth", .kind = FIELD_QUANTITY, .dimension = DIM_BANDWIDTH,
- *        .offset = offsetof(struct nics, bytes_per_s), .is_required = true, .help = "per direction"},
- *       {0}};
+ *        .offset = offsetof(struct nics, bytes_per_s), .is_required = true, .help = "per
+ * direction"}, {0}};
  *
  * Values: FIELD_BOOL accepts true/false only. FIELD_COUNT is an integer without unit (digits, an
  * optional '-'; `1_000`, octal, hex, 1e3 are errors) or one of `choices` (words → values, as in
  * `gpus_per_node: all`). FIELD_REAL is a number without unit, or one of `choices`. FIELD_QUANTITY
- * needs its unit. min/max are inclusive and in SI; both 0 means no bound.
+ * needs its unit, and may be quoted (JSON has no other way); the other numbers may not. null, `~`
+ * and nothing mean "not set".
+ *
+ * min/max are inclusive and in SI; both 0 means no bound; max below min, or INFINITY, means no
+ * upper bound ({.min = 1} is "at least 1"). For FIELD_LIST and FIELD_TEXT_LIST they bound the item
+ * count.
+ *
+ * An absent map of a FIELD_STRUCT still gets the defaults of its table, unless that table has
+ * required keys or is chosen by content (`choose`) and the field has no default_text: then the
+ * struct stays zeroed. A FIELD_TEXT named "name" in a referenced file (or the root file) defaults
+ * to its stem.
  */
 #ifndef FSDPSIM_CONFIG_FIELD_H
 #define FSDPSIM_CONFIG_FIELD_H
@@ -28,17 +38,17 @@
 
 enum field_kind {
     FIELD_END = 0,
-    FIELD_BOOL,     /* bool */
-    FIELD_COUNT,    /* int64_t */
-    FIELD_REAL,     /* double */
-    FIELD_QUANTITY, /* double, SI */
-    FIELD_ENUM,     /* int, one of choices */
-    FIELD_TEXT,     /* const char *, any scalar */
-    FIELD_STRUCT,   /* a map → struct embedded at offset, by `table` (or `choose`) */
-    FIELD_LIST,     /* a list of maps → struct config_list of structs, by `table` */
-    FIELD_TEXT_LIST,/* a list of scalars → struct config_list of const char * */
-    FIELD_REF,      /* like FIELD_STRUCT; a scalar names a file: folder/NAME.yaml, or a path */
-    FIELD_ANY,      /* const struct node *: kept as it is, for a reader of its own */
+    FIELD_BOOL,      /* bool */
+    FIELD_COUNT,     /* int64_t */
+    FIELD_REAL,      /* double */
+    FIELD_QUANTITY,  /* double, SI */
+    FIELD_ENUM,      /* int, one of choices */
+    FIELD_TEXT,      /* const char *, any scalar */
+    FIELD_STRUCT,    /* a map → struct embedded at offset, by `table` (or `choose`) */
+    FIELD_LIST,      /* a list of maps → struct config_list of structs, by `table` */
+    FIELD_TEXT_LIST, /* a list of scalars → struct config_list of const char * */
+    FIELD_REF,       /* like FIELD_STRUCT; a scalar names a file: folder/NAME.yaml, or a path */
+    FIELD_ANY,       /* const struct node *: kept as it is, for a reader of its own */
 };
 
 struct choice {
@@ -63,19 +73,19 @@ struct field {
     const char *default_text; /* as it would be written in YAML; NULL: zero and "not set" */
     enum dimension dimension;
     double min, max;
-    const struct choice *choices;     /* ends with {0} */
-    const struct field_table *table;  /* STRUCT, LIST, REF */
+    const struct choice *choices;    /* ends with {0} */
+    const struct field_table *table; /* STRUCT, LIST, REF */
     /* STRUCT, REF: the table depends on what the map says (`model_type: llama`); NULL after
        adding a message. */
     const struct field_table *(*choose)(const struct node *map, struct diag *diag);
-    const char *folder;   /* REF: below the data folders */
-    const char *also_json;/* REF: when set, a path may name a .json file too */
-    const char *help;     /* one line */
+    const char *folder;    /* REF: below the data folders */
+    const char *also_json; /* REF: when set, a path may name a .json file too */
+    const char *help;      /* one line */
 };
 
 struct field_table {
-    const char *name;  /* "nics" */
-    const char *help;  /* one line for schema */
+    const char *name;           /* "nics" */
+    const char *help;           /* one line for schema */
     const struct field *fields; /* ends with {0} */
     size_t struct_bytes;
     const char *const *ignored_keys; /* accepted and skipped silently (cosmetic keys); NULL-ended */

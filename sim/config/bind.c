@@ -1,0 +1,336 @@
+/* config/bind.c: a tree and a field table → a struct: all mistakes in one go, see field.h. */
+#include <string.h>
+
+#include "config/config_private.h"
+
+const char *path_join(struct arena *arena, const char *parent, const char *key)
+{
+    return parent[0] == '\0' ? key : arena_printf(arena, "%s.%s", parent, key);
+}
+
+static void mark_default(struct node *node)
+{
+    node->is_default = true;
+    for (int32_t i = 0; i < node->entries.count; i++)
+        mark_default(node->entries.items[i].value);
+}
+
+struct node *default_node(struct config *config, const struct field *field, const char *path)
+{
+    struct arena *arena = config->arena;
+    struct source *source = ARENA_NEW(arena, struct source);
+    struct node *node = NULL;
+    source->name = arena_printf(arena, "default of %s", path);
+    source->text = field->default_text;
+    source->length = strlen(field->default_text);
+    if (node_parse_part(arena, source, 0, &node, config->diag) != STATUS_OK)
+        BUG("the default of '%s' is not YAML: %s", path, field->default_text);
+    mark_default(node);
+    return node;
+}
+
+/* ---- keys --------------------------------------------------------------------------------- */
+
+static bool is_ignored(const struct field_table *table, const char *key)
+{
+    for (const char *const *one = table->ignored_keys; one != NULL && *one != NULL; one++)
+        if (strcmp(*one, key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_from_command_line(const struct node_entry *entry)
+{
+    return entry->key_place.source != NULL &&
+           strcmp(entry->key_place.source->name, COMMAND_LINE_NAME) == 0;
+}
+
+static const char *in_path(struct arena *arena, const char *path)
+{
+    return path[0] == '\0' ? "" : arena_printf(arena, " in '%s'", path);
+}
+
+static void add_unknown_name(struct strbuf *names, int32_t count, const char *key)
+{
+    enum { SHOWN = 30 };
+    if (count < SHOWN)
+        strbuf_printf(names, "%s%.60s", count > 0 ? ", " : "", key);
+    else if (count == SHOWN)
+        strbuf_add(names, ", …");
+}
+
+static void report_unknown_keys(struct config *config, const struct field_table *table,
+                                const struct node *map, const char *path)
+{
+    struct strbuf names = {0};
+    struct place first = NO_PLACE;
+    int32_t warned = 0;
+    int32_t errors = 0;
+    for (int32_t i = 0; i < map->entries.count && errors < CONFIG_MAX_MISTAKES; i++) {
+        const struct node_entry *entry = &map->entries.items[i];
+        if (field_find(table, entry->key) != NULL)
+            continue;
+        if (is_ignored(table, entry->key)) {
+            if (is_from_command_line(entry))
+                diag_add(config->diag, DIAG_WARNING, entry->key_place, NULL,
+                         "'%s' has no effect here", entry->key);
+            continue;
+        }
+        if (table->warns_unknown && !is_from_command_line(entry)) {
+            first = warned == 0 ? entry->key_place : first;
+            add_unknown_name(&names, warned++, entry->key);
+            continue;
+        }
+        errors++;
+        diag_add(config->diag, DIAG_ERROR, entry->key_place,
+                 suggestion(config->arena, entry->key, table_keys(config->arena, table),
+                            "accepted keys"),
+                 "unknown key '%s'%s", entry->key, in_path(config->arena, path));
+    }
+    if (warned > 0)
+        diag_add(config->diag, DIAG_WARNING, first, NULL, "unknown key%s ignored%s: %s",
+                 warned > 1 ? "s" : "", in_path(config->arena, path), names.text);
+    strbuf_release(&names);
+}
+
+/* Whether an unknown key of the map is this field with a typing mistake: one mistake, one message.
+ */
+static bool is_misspelt(struct config *config, const struct field_table *table,
+                        const struct node *map, const struct field *field)
+{
+    const char *const *keys = table_keys(config->arena, table);
+    for (int32_t i = 0; i < map->entries.count && i < CONFIG_MAX_MISTAKES; i++) {
+        const char *key = map->entries.items[i].key;
+        if (field_find(table, key) != NULL)
+            continue;
+        const char *near = nearest_name(key, keys);
+        if (near != NULL && strcmp(near, field->key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void report_missing(struct config *config, const struct field_table *table,
+                           const struct node *map, const struct field *field, const char *path)
+{
+    if (is_misspelt(config, table, map, field))
+        return;
+    const char *help = field->help != NULL ? arena_printf(config->arena, " (%s)", field->help) : "";
+    diag_add(config->diag, DIAG_ERROR, map->place,
+             arena_printf(config->arena, "%s: %s%s", field->key,
+                          field_accepted(config->arena, field), help),
+             "'%s' is missing%s", field->key, in_path(config->arena, path));
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+static void bind_map(struct config *config, const struct field_table *table, struct node *map,
+                     const char *path, void *out);
+
+static void bind_struct(struct config *config, const struct field *field, struct node *node,
+                        const char *path, void *slot)
+{
+    if (node->kind != NODE_MAP) {
+        bind_wrong_kind(config, field, path, node, NULL);
+        return;
+    }
+    const struct field_table *table = field->table;
+    const int32_t errors_before = config->diag->error_count;
+    if (field->choose != NULL)
+        table = field->choose(node, config->diag);
+    if (table != NULL)
+        bind_map(config, table, node, path, slot);
+    else if (config->diag->error_count == errors_before)
+        diag_add(config->diag, DIAG_ERROR, node->place, NULL, "'%s' is of no known kind", path);
+}
+
+static void bind_ref(struct config *config, const struct field *field, struct node **value,
+                     const char *path, void *slot)
+{
+    struct node *written = *value;
+    if (written->kind == NODE_SCALAR && ref_load(config, field, value) != STATUS_OK)
+        return;
+    struct node *node = *value;
+    if (node->ref != NULL) {
+        origin_add(
+            config, path, node->ref,
+            &(struct node){.place = node->ref_place, .is_default = node->ref_place.line == 0});
+        config->origins.items[config->origins.count - 1].is_label = true;
+    }
+    config->ref_depth++;
+    bind_struct(config, field, node, path, slot);
+    config->ref_depth--;
+}
+
+static bool is_count_in_range(struct config *config, const struct field *field,
+                              const struct node *list, const char *path)
+{
+    if (field_is_in_range(field, (double)list->entries.count))
+        return true;
+    diag_add(config->diag, DIAG_ERROR, list->place, NULL, "'%s' must be %s, not %d", path,
+             field_accepted(config->arena, field), list->entries.count);
+    return false;
+}
+
+/* Both kinds of list: items are structs by `table`, or texts when it is NULL. */
+static void bind_list(struct config *config, const struct field *field, const struct node *list,
+                      const char *path, struct config_list *out)
+{
+    const struct field_table *table = field->table;
+    const size_t item_bytes = table != NULL ? table->struct_bytes : sizeof(const char *);
+    const struct field item_field = {
+        .key = field->key, .kind = table != NULL ? FIELD_STRUCT : FIELD_TEXT, .table = table};
+    if (list->kind != NODE_LIST) {
+        bind_wrong_kind(config, field, path, list, NULL);
+        return;
+    }
+    if (!is_count_in_range(config, field, list, path))
+        return;
+    const int32_t count = list->entries.count;
+    char *items = arena_alloc(config->arena, item_bytes * (size_t)count + 1);
+    const int32_t errors_before = config->diag->error_count;
+    for (int32_t i = 0; i < count; i++) {
+        if (config->diag->error_count - errors_before > CONFIG_MAX_MISTAKES)
+            return;
+        const char *item_path = arena_printf(config->arena, "%s[%d]", path, i);
+        struct node *item = list->entries.items[i].value;
+        void *slot = items + item_bytes * (size_t)i;
+        item->is_used = true;
+        if (table != NULL)
+            bind_struct(config, &item_field, item, item_path, slot);
+        else
+            bind_value(config, &item_field, item_path, item, slot);
+    }
+    if (count == 0)
+        origin_add(config, path, "[]", list);
+    *out = (struct config_list){.items = items, .count = count};
+}
+
+static void bind_any(struct config *config, const struct node *node, const char *path,
+                     const struct node **out)
+{
+    *out = node;
+    origin_add(config, path, node_flow_text(config->arena, node), node);
+}
+
+static void bind_node(struct config *config, const struct field *field, struct node **value,
+                      const char *path, void *slot)
+{
+    struct node *node = *value;
+    node->is_used = true;
+    switch (field->kind) {
+    case FIELD_END:
+        BUG("field '%s' has no kind", path);
+    case FIELD_BOOL:
+    case FIELD_COUNT:
+    case FIELD_REAL:
+    case FIELD_QUANTITY:
+    case FIELD_ENUM:
+    case FIELD_TEXT:
+        bind_value(config, field, path, node, slot);
+        break;
+    case FIELD_STRUCT:
+        bind_struct(config, field, node, path, slot);
+        break;
+    case FIELD_REF:
+        bind_ref(config, field, value, path, slot);
+        break;
+    case FIELD_LIST:
+        BUG_IF(field->table == NULL);
+        bind_list(config, field, node, path, slot);
+        break;
+    case FIELD_TEXT_LIST:
+        BUG_IF(field->table != NULL);
+        bind_list(config, field, node, path, slot);
+        break;
+    case FIELD_ANY:
+        bind_any(config, node, path, slot);
+        break;
+    }
+}
+
+/* The stem of the file that this map is, or NULL. */
+static const char *map_file_stem(const struct config *config, const struct node *map)
+{
+    if (map->ref != NULL)
+        return file_stem(config->arena, map->ref);
+    return map == config->root ? config->root_name : NULL;
+}
+
+/* What an absent or null key stands for; NULL when it stays unset. */
+static struct node *absent_value(struct config *config, const struct field *field, const char *path)
+{
+    if (field->default_text != NULL)
+        return default_node(config, field, path);
+    const bool is_struct = field->kind == FIELD_STRUCT && field->choose == NULL;
+    if (!is_struct || table_has_required(field->table))
+        return NULL;
+    struct node *map = ARENA_NEW(config->arena, struct node);
+    map->kind = NODE_MAP;
+    map->text = "";
+    map->is_default = true;
+    return map;
+}
+
+static void bind_field(struct config *config, const struct field_table *table,
+                       const struct field *field, struct node *map, const char *path, void *out)
+{
+    struct arena *arena = config->arena;
+    const char *field_path = path_join(arena, path, field->key);
+    void *slot = (char *)out + field->offset;
+    struct node_entry *entry = node_entry_find(map, field->key);
+    if (entry == NULL || entry->value->kind == NODE_NULL) {
+        const bool is_name = field->kind == FIELD_TEXT && strcmp(field->key, "name") == 0;
+        const char *stem = is_name ? map_file_stem(config, map) : NULL;
+        if (stem != NULL) {
+            memcpy(slot, &stem, sizeof(stem));
+            origin_add_label(config, field_path, stem, "file name", NO_PLACE);
+            return;
+        }
+        if (field->is_required) {
+            report_missing(config, table, map, field, path);
+            return;
+        }
+        struct node *value = absent_value(config, field, field_path);
+        if (value == NULL)
+            return;
+        if (entry == NULL) {
+            entry = ARENA_PUSH(arena, &map->entries);
+            entry->key = field->key;
+        }
+        entry->value = value;
+    }
+    bind_node(config, field, &entry->value, field_path, slot);
+}
+
+static void bind_map(struct config *config, const struct field_table *table, struct node *map,
+                     const char *path, void *out)
+{
+    const int32_t errors_before = config->diag->error_count;
+    report_unknown_keys(config, table, map, path);
+    for (const struct field *field = table->fields; field->kind != FIELD_END; field++)
+        bind_field(config, table, field, map, path, out);
+    if (config->diag->error_count == errors_before && table->check != NULL)
+        table->check(config, path, out);
+}
+
+enum status config_bind(struct config *config, const struct field_table *table, void *out)
+{
+    const int32_t errors_before = config->diag->error_count;
+    if (config->root == NULL) {
+        config->root = ARENA_NEW(config->arena, struct node);
+        config->root->kind = NODE_MAP;
+        config->root->text = "";
+    }
+    config->origins.count = 0;
+    const enum status edited = edits_apply(config, table);
+    if (config->root->kind == NODE_MAP)
+        bind_map(config, table, config->root, "", out);
+    else
+        diag_add(config->diag, DIAG_ERROR, config->root->place, NULL,
+                 "the file must be a map, not %s", node_describe(config->arena, config->root));
+    if (config->has_world_failure)
+        return STATUS_WORLD;
+    return edited != STATUS_OK || config->diag->error_count > errors_before ? STATUS_INPUT
+                                                                            : STATUS_OK;
+}

@@ -1,0 +1,178 @@
+/*
+ * config/origin.c: what is in force and from where: the list that binding fills, its output and
+ * hash, and the places of dotted paths.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "config/config_private.h"
+
+void origin_add_label(struct config *config, const char *path, const char *value,
+                      const char *origin, struct place place)
+{
+    *ARENA_PUSH(config->arena, &config->origins) = (struct config_origin){
+        .path = path, .value = value, .origin = origin, .place = place, .is_label = true};
+}
+
+static const char *origin_text(struct arena *arena, struct place place)
+{
+    if (place.source == NULL || place.line == 0)
+        return "default";
+    if (strcmp(place.source->name, COMMAND_LINE_NAME) == 0)
+        return COMMAND_LINE_NAME;
+    return arena_printf(arena, "%s:%d:%d", place.source->name, place.line, place.column);
+}
+
+void origin_add(struct config *config, const char *path, const char *value, const struct node *node)
+{
+    const struct place place = node->is_default ? NO_PLACE : node->place;
+    origin_add_label(config, path, value, origin_text(config->arena, place), place);
+    config->origins.items[config->origins.count - 1].is_label = false;
+}
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+static int32_t width(const char *text)
+{
+    return utf8_length(text, strlen(text));
+}
+
+void config_write_resolved(const struct config *config, FILE *file)
+{
+    /* One long text must not push every origin off the screen. */
+    enum { VALUE_WIDTH_MAX = 40 };
+    int32_t path_width = 0;
+    int32_t value_width = 0;
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        const struct config_origin *one = &config->origins.items[i];
+        const int32_t value = width(one->value);
+        path_width = width(one->path) > path_width ? width(one->path) : path_width;
+        value_width = value > value_width && value <= VALUE_WIDTH_MAX ? value : value_width;
+    }
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        const struct config_origin *one = &config->origins.items[i];
+        const int32_t pad = value_width - width(one->value);
+        fprintf(file, "%s%*s = %s%*s  (%s)\n", one->path, path_width - width(one->path), "",
+                one->value, pad > 0 ? pad : 0, "", one->origin);
+    }
+}
+
+struct hash128 config_hash(const struct config *config)
+{
+    struct hash128 hash;
+    hash128_init(&hash);
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        const struct config_origin *one = &config->origins.items[i];
+        if (one->is_label)
+            continue;
+        hash128_text(&hash, one->path);
+        hash128_text(&hash, one->value);
+    }
+    return hash128_done(hash);
+}
+
+/* ---- places ------------------------------------------------------------------------------- */
+
+/* The next step of "a.b[2]": its start and length without brackets; *path moves past it. */
+static bool next_step(const char **path, const char **step, size_t *length, bool *is_index)
+{
+    const char *at = *path;
+    if (*at == '.')
+        at++;
+    if (*at == '\0')
+        return false;
+    *is_index = *at == '[';
+    *step = at + *is_index;
+    *length = strcspn(*step, *is_index ? "]" : ".[");
+    *path = *step + *length;
+    if (*is_index && **path == ']')
+        (*path)++;
+    return true;
+}
+
+static struct node *child(const struct node *node, const char *step, size_t length, bool is_index)
+{
+    if (node->kind != (is_index ? NODE_LIST : NODE_MAP))
+        return NULL;
+    int64_t index = 0;
+    for (size_t i = 0; is_index && i < length && index < INT32_MAX; i++)
+        index = 10 * index + (step[i] - '0');
+    if (is_index)
+        return index >= 0 && index < node->entries.count ? node->entries.items[index].value : NULL;
+    for (int32_t i = 0; i < node->entries.count; i++) {
+        const struct node_entry *entry = &node->entries.items[i];
+        if (strlen(entry->key) == length && strncmp(entry->key, step, length) == 0)
+            return entry->value;
+    }
+    return NULL;
+}
+
+/* The node at `path`; otherwise NULL, and *last is the deepest that is there. */
+static const struct node *node_at(const struct config *config, const char *path,
+                                  const struct node **last)
+{
+    const struct node *node = config->root;
+    const char *step = NULL;
+    size_t length = 0;
+    bool is_index = false;
+    *last = node;
+    while (node != NULL && next_step(&path, &step, &length, &is_index)) {
+        node = child(node, step, length, is_index);
+        if (node != NULL && !node->is_default)
+            *last = node;
+    }
+    return node;
+}
+
+static struct place node_place(const struct node *node)
+{
+    if (node == NULL || node->is_default)
+        return NO_PLACE;
+    return node->ref != NULL ? node->ref_place : node->place;
+}
+
+struct place config_place(const struct config *config, const char *path)
+{
+    const struct node *last = NULL;
+    const struct node *node = node_at(config, path, &last);
+    return node != NULL && node->kind != NODE_NULL ? node_place(node) : NO_PLACE;
+}
+
+bool config_is_set(const struct config *config, const char *path)
+{
+    const struct node *last = NULL;
+    const struct node *node = node_at(config, path, &last);
+    return node != NULL && node->kind != NODE_NULL && !node->is_default;
+}
+
+__attribute__((format(printf, 5, 0))) static void add_at(struct config *config,
+                                                         enum diag_level level, const char *path,
+                                                         const char *hint, const char *format,
+                                                         va_list arguments)
+{
+    char text[1024];
+    const struct node *last = NULL;
+    const struct node *node = node_at(config, path, &last);
+    struct place place = node_place(node);
+    if (place.line == 0)
+        place = node_place(last);
+    vsnprintf(text, sizeof(text), format, arguments);
+    diag_add(config->diag, level, place, hint, "%s", text);
+}
+
+void config_error(struct config *config, const char *path, const char *hint, const char *format,
+                  ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_at(config, DIAG_ERROR, path, hint, format, arguments);
+    va_end(arguments);
+}
+
+void config_warn(struct config *config, const char *path, const char *hint, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_at(config, DIAG_WARNING, path, hint, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,267 @@
+/*
+ * config/ref.c: names of files: data folders, shipped names, paths, and the file that a FIELD_REF
+ * names.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config_private.h"
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    const size_t length = strlen(text);
+    const size_t suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
+}
+
+bool text_is_path(const char *text)
+{
+    return strchr(text, '/') != NULL || has_suffix(text, ".yaml") || has_suffix(text, ".yml") ||
+           has_suffix(text, ".json");
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+const char *file_join(struct arena *arena, const char *folder, const char *name)
+{
+    if (name[0] == '/' || folder[0] == '\0' || strcmp(folder, ".") == 0)
+        return name;
+    return arena_printf(arena, "%s%s%s", folder, has_suffix(folder, "/") ? "" : "/", name);
+}
+
+const char *file_folder(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return ".";
+    return slash == path ? "/" : arena_strndup(arena, path, (size_t)(slash - path));
+}
+
+const char *file_stem(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const bool is_ours = dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
+                                         strcmp(dot, ".json") == 0);
+    return is_ours ? arena_strndup(arena, name, (size_t)(dot - name)) : arena_strdup(arena, name);
+}
+
+/* ---- data folders ------------------------------------------------------------------------- */
+
+struct text_list {
+    const char **items;
+    int32_t count, capacity;
+};
+
+static void add_once(struct arena *arena, struct text_list *list, const char *text)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], text) == 0)
+            return;
+    *ARENA_PUSH(arena, list) = text;
+}
+
+static const char *const *ended(struct arena *arena, struct text_list *list)
+{
+    *ARENA_PUSH(arena, list) = NULL;
+    return list->items;
+}
+
+/* Below the working folder as a relative path: messages stay short and the same on every machine.
+ */
+static const char *from_here(struct arena *arena, const char *folder)
+{
+    char here[4096];
+    if (getcwd(here, sizeof(here)) == NULL)
+        return folder;
+    const size_t length = strlen(here);
+    if (strncmp(folder, here, length) != 0)
+        return folder;
+    if (folder[length] == '\0')
+        return ".";
+    return folder[length] == '/' && length > 1 ? arena_strdup(arena, folder + length + 1) : folder;
+}
+
+static void add_data_folder(struct arena *arena, struct text_list *list, const char *folder)
+{
+    if (is_folder(folder))
+        add_once(arena, list, from_here(arena, folder));
+}
+
+static void add_from_environment(struct arena *arena, struct text_list *list)
+{
+    const char *folders = getenv("FSDPSIM_DATA");
+    while (folders != NULL && *folders != '\0') {
+        const size_t length = strcspn(folders, ":");
+        if (length > 0)
+            add_data_folder(arena, list, arena_strndup(arena, folders, length));
+        folders += length + (folders[length] == ':');
+    }
+}
+
+/* The source tree (or a build folder in it), or PREFIX/share beside PREFIX/bin. */
+static void add_beside_executable(struct arena *arena, struct text_list *list)
+{
+    char link[4096];
+    const ssize_t length = readlink("/proc/self/exe", link, sizeof(link) - 1);
+    if (length <= 0)
+        return;
+    link[length] = '\0';
+    const char *executable_folder = file_folder(arena, link);
+    const char *prefix = file_folder(arena, executable_folder);
+    add_data_folder(arena, list, file_join(arena, prefix, "share/fsdpsim"));
+    for (const char *at = executable_folder;; at = file_folder(arena, at)) {
+        if (is_folder(file_join(arena, at, "topologies")) &&
+            is_folder(file_join(arena, at, "models"))) {
+            add_data_folder(arena, list, at);
+            return;
+        }
+        if (strcmp(at, "/") == 0 || strcmp(at, ".") == 0)
+            return;
+    }
+}
+
+const char *const *data_folders_find(struct arena *arena)
+{
+    struct text_list list = {0};
+    add_from_environment(arena, &list);
+    add_beside_executable(arena, &list);
+#ifdef FSDPSIM_DATADIR
+    add_data_folder(arena, &list, FSDPSIM_DATADIR);
+#endif
+    return ended(arena, &list);
+}
+
+const char *data_file(struct arena *arena, const char *const *data_folders, const char *folder,
+                      const char *name, bool also_json)
+{
+    for (; data_folders != NULL && *data_folders != NULL; data_folders++) {
+        const char *base = file_join(arena, file_join(arena, *data_folders, folder), name);
+        const char *path = arena_printf(arena, "%s.yaml", base);
+        if (file_exists(path))
+            return path;
+        path = arena_printf(arena, "%s.json", base);
+        if (also_json && file_exists(path))
+            return path;
+    }
+    return NULL;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char *const *names_in(struct arena *arena, const char *const *data_folders,
+                                   const char *folder, bool also_json)
+{
+    struct text_list list = {0};
+    for (; data_folders != NULL && *data_folders != NULL; data_folders++) {
+        DIR *open = opendir(file_join(arena, *data_folders, folder));
+        if (open == NULL)
+            continue;
+        for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+            const char *name = entry->d_name;
+            if (name[0] != '.' &&
+                (has_suffix(name, ".yaml") || (also_json && has_suffix(name, ".json"))))
+                add_once(arena, &list, file_stem(arena, name));
+        }
+        closedir(open);
+    }
+    if (list.count > 1)
+        qsort(list.items, (size_t)list.count, sizeof(*list.items), compare_texts);
+    return ended(arena, &list);
+}
+
+const char *const *data_names(struct arena *arena, const char *const *data_folders,
+                              const char *folder)
+{
+    return names_in(arena, data_folders, folder, true);
+}
+
+/* ---- FIELD_REF ---------------------------------------------------------------------------- */
+
+/* The file that a path means, or NULL after an error. */
+static const char *find_path(struct config *config, const struct field *field,
+                             const struct node *name)
+{
+    struct arena *arena = config->arena;
+    const char *written_in = name->place.source != NULL ? name->place.source->name : "";
+    /* "<command line>" and "<stdin>" stand in no folder. */
+    const bool is_in_file = written_in[0] != '<' && !name->is_default;
+    const char *beside = file_join(
+        arena, is_in_file ? file_folder(arena, written_in) : config->root_folder, name->text);
+    const char *first = is_in_file ? beside : name->text;
+    const char *second = is_in_file ? name->text : beside;
+    if (has_suffix(name->text, ".json") && field->also_json == NULL) {
+        diag_add(config->diag, DIAG_ERROR, name->place, NULL,
+                 "'%s' names a JSON file: accepted is a YAML file", field->key);
+        return NULL;
+    }
+    if (file_exists(first))
+        return first;
+    if (file_exists(second))
+        return second;
+    const bool is_one = strcmp(first, second) == 0;
+    diag_add(config->diag, DIAG_ERROR, name->place,
+             is_one ? NULL : arena_printf(arena, "looked for %s and %s", first, second),
+             "'%s' names a file that does not exist: %s", field->key, node_describe(arena, name));
+    return NULL;
+}
+
+static const char *find_name(struct config *config, const struct field *field,
+                             const struct node *name)
+{
+    struct arena *arena = config->arena;
+    const bool also_json = field->also_json != NULL;
+    const char *path = name->text[0] == '\0' ? NULL
+                                             : data_file(arena, config->data_folders, field->folder,
+                                                         name->text, also_json);
+    if (path != NULL)
+        return path;
+    const char *const *names = names_in(arena, config->data_folders, field->folder, also_json);
+    const bool has_folders = config->data_folders != NULL && config->data_folders[0] != NULL;
+    const char *hint =
+        has_folders
+            ? suggestion(arena, name->text, names,
+                         arena_printf(arena, "names in %s/ (or write a path)", field->folder))
+            : "no data folder was found: set FSDPSIM_DATA, or write a path";
+    diag_add(config->diag, DIAG_ERROR, name->place, hint, "unknown name %s for '%s'",
+             node_describe(arena, name), field->key);
+    return NULL;
+}
+
+enum status ref_load(struct config *config, const struct field *field, struct node **slot)
+{
+    const struct node *name = *slot;
+    if (config->ref_depth >= CONFIG_MAX_REF_DEPTH) {
+        diag_add(config->diag, DIAG_ERROR, name->place, NULL, "files name each other in a circle");
+        return STATUS_INPUT;
+    }
+    const char *path =
+        text_is_path(name->text) ? find_path(config, field, name) : find_name(config, field, name);
+    if (path == NULL)
+        return STATUS_INPUT;
+    struct node *root = NULL;
+    const enum status status = node_load(config->arena, path, &root, config->diag);
+    config->has_world_failure |= status == STATUS_WORLD;
+    if (status != STATUS_OK)
+        return status;
+    root->ref = name->text;
+    root->ref_place = name->is_default ? NO_PLACE : name->place;
+    *slot = root;
+    return STATUS_OK;
+}
