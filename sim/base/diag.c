@@ -252,3 +252,18 @@ void diag_write(const struct diag *diag, FILE *file, bool is_coloured)
     }
     free(said.slots);
 }
+
+char *diag_text(const struct diag *diag, struct arena *arena)
+{
+    char *heap_text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&heap_text, &length);
+    if (file == NULL)
+        BUG("out of memory");
+    diag_write(diag, file, false);
+    if (fclose(file) != 0)
+        BUG("out of memory");
+    char *text = arena_strndup(arena, heap_text, length);
+    free(heap_text);
+    return text;
+}

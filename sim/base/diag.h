@@ -62,6 +62,8 @@ void diag_add(struct diag *diag, enum diag_level level, struct place place, cons
 void diag_world(struct diag *diag, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Removes warnings and notes whose text and place were said already (loading a file twice). */
 void diag_write(const struct diag *diag, FILE *file, bool is_coloured);
+/* The same, uncoloured, as a text in the arena. */
+char *diag_text(const struct diag *diag, struct arena *arena);
 
 /*
  * The nearest of `names` by edit distance (at most 2, and less than the length of `word`), or NULL.

@@ -1,8 +1,11 @@
 /*
- * run/experiment.h: the root of a configuration, resolved, and how it is played.
+ * run/experiment.h: the root of a configuration: checked, resolved, built, played.
  *
- *   experiment_load (YAML + overrides → checked config → model, layout, program)
- *   experiment_play (program → machine → observers → outcome)
+ *   experiment_load   YAML + overrides → checked config → model, cluster, mesh (no program yet)
+ *   experiment_build  → layout, program        (refuses what cannot be simulated yet)
+ *   experiment_play   program → machine → observers → outcome
+ *
+ * An experiment owns one arena; everything it derives lives there, the outcome too.
  */
 #ifndef FSDPSIM_RUN_EXPERIMENT_H
 #define FSDPSIM_RUN_EXPERIMENT_H
@@ -12,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "cluster/cluster.h"
 #include "cluster/layout.h"
 #include "config/config.h"
 #include "machine/machine.h"
@@ -19,41 +23,75 @@
 #include "run/outcome.h"
 #include "schedule/policy.h"
 
-struct train_config {
-    int64_t seq_len, micro_batch, grad_accum, global_batch;
-    struct precision precision;
-    struct optimizer_config optimizer;
-    int checkpointing;         /* enum activation_checkpointing */
-    int attention, loss_chunks_unused;
-    bool loss_upcast, compile;
-    double max_grad_norm;      /* 0: no clipping */
+enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
+
+struct loss_config {
+    int64_t chunks;
+    bool upcast;
 };
 
-struct mesh_config { int64_t dp_replicate, dp_shard, tp, pp, cp, ep; };
+struct train_config {
+    int64_t seq_len, micro_batch, grad_accum, global_batch;
+    struct precision_config precision;
+    struct optimizer_config optimizer;
+    int activation_checkpointing; /* enum activation_checkpointing, or what is not built yet */
+    int attention;
+    struct loss_config loss;
+    double max_grad_norm; /* 0: no clipping */
+    bool compile;
+};
 
 struct simulate_config {
     int64_t warmup_steps, steps, seed;
-    bool is_folded;
-    int network;               /* enum network_mode */
-    struct ideal ideal;
+    int fold; /* 1: auto, 0: off */
+    int network;
+    struct config_list ideal_words;
 };
 
 struct experiment {
     struct arena arena;
     struct config config;
     struct diag *diag;
-    const char *name;
+    const char *name; /* the file's stem */
     struct model_config model_config;
     struct cluster cluster;
     int64_t nodes, gpus_per_node, n_gpus;
     struct train_config train;
     struct mesh_config mesh;
-    int64_t dp_shard;          /* resolved */
-    struct policy_settings policy;
+    struct fsdp_config fsdp;
     struct simulate_config simulate;
+    struct ideal ideal;
+    int mfu_convention;
+    uint64_t tie_seed; /* tests only: permutes ties */
     struct model *model;
     struct layout layout;
-    struct program *program;
+    struct program *program; /* after experiment_build */
 };
+
+/* The root table, for `schema config`. */
+extern const struct field_table experiment_table;
+
+/*
+ * `path`: a file, "-", or the name of a shipped config. All mistakes are in `diag`. Whatever the
+ * status, release it afterwards.
+ */
+MUST_CHECK enum status experiment_load(struct experiment *experiment, const char *path,
+                                       const char *const *overrides, int32_t override_count,
+                                       struct diag *diag);
+void experiment_release(struct experiment *experiment);
+
+/* Notes (not errors) on what is valid but cannot be simulated yet; for `check`. */
+void experiment_note_unbuilt(struct experiment *experiment);
+
+/* The model alone (experiment_build does it too). */
+MUST_CHECK enum status experiment_build_model(struct experiment *experiment);
+
+MUST_CHECK enum status experiment_build(struct experiment *experiment);
+
+/* The outcome lives in the experiment's arena. `observers` may add some of the caller's. */
+MUST_CHECK enum status experiment_play(struct experiment *experiment, struct outcome *outcome);
+
+/* Model FLOP per token, forward and backward, under a convention; NaN where it is not defined. */
+double experiment_flop_per_token(const struct experiment *experiment, int convention);
 
 #endif

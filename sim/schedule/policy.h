@@ -32,8 +32,10 @@ struct fsdp_config {
     bool separate_reduce_scatter_communicator;
 };
 
+enum { MASTER_NONE = 0 };
 struct precision_config {
-    int param_dtype, reduce_dtype, storage_dtype, master_dtype; /* enum dtype; master: -1 none */
+    int param_dtype, reduce_dtype, storage_dtype; /* enum dtype */
+    int master_dtype;                             /* MASTER_NONE, or enum dtype + 1 */
 };
 
 enum optimizer_name { OPTIMIZER_ADAMW };

@@ -30,6 +30,9 @@ static const struct choice backward_prefetch_choices[] = {
 static const struct choice dtype_choices[] = {
     {"fp32", DTYPE_FP32, NULL}, {"bf16", DTYPE_BF16, NULL}, {"fp16", DTYPE_FP16, NULL}, {0}};
 
+static const struct choice master_choices[] = {
+    {"none", MASTER_NONE, NULL}, {"fp32", DTYPE_FP32 + 1, NULL}, {0}};
+
 static const struct choice optimizer_choices[] = {{"adamw", OPTIMIZER_ADAMW, NULL}, {0}};
 static const struct choice optimizer_impl_choices[] = {{"fused", OPTIMIZER_FUSED, NULL}, {0}};
 
@@ -104,6 +107,12 @@ static const struct field precision_fields[] = {
      .default_text = "fp32",
      .choices = dtype_choices,
      .help = "sharded parameters and gradients, as the optimizer sees them"},
+    {.key = "master_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct precision_config, master_dtype),
+     .default_text = "none",
+     .choices = master_choices,
+     .help = "a separate master copy, where the framework keeps one (ddp, zero1 to zero3)"},
     {0}};
 
 const struct field_table precision_table = {.name = "precision",
@@ -196,6 +205,12 @@ void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
         complain(config, false, "fsdp.backward_prefetch",
                  "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before",
                  arena_printf(config->arena, "'backward_prefetch' means nothing for 'api: %s'",
+                              policy_api_name(fsdp->api)));
+    if (precision->master_dtype != MASTER_NONE &&
+        (fsdp->api == API_FSDP2 || fsdp->api == API_FSDP1))
+        complain(config, false, "train.precision.master_dtype",
+                 "'storage_dtype' is what the optimizer sees",
+                 arena_printf(config->arena, "'api: %s' keeps no separate master copy",
                               policy_api_name(fsdp->api)));
     if (precision->param_dtype == DTYPE_FP16 || precision->reduce_dtype == DTYPE_FP16)
         complain(config, is_note,

@@ -12,10 +12,19 @@ const char *mark_name(enum mark mark)
 
 const char *memory_category_name(enum memory_category category)
 {
-    static const char *const names[MEMORY_CATEGORY_COUNT] = {
-        "parameters",          "gradients",      "optimizer",   "unsharded_parameters",
-        "unsharded_gradients", "reduce_buffers", "activations", "logits",
-        "temporaries",         "workspace",      "context",     "communicators"};
+    static const char *const names[MEMORY_CATEGORY_COUNT] = {"parameters",
+                                                             "gradients",
+                                                             "optimizer",
+                                                             "unsharded_parameters",
+                                                             "unsharded_gradients",
+                                                             "reduce_buffers",
+                                                             "activations",
+                                                             "logits",
+                                                             "temporaries",
+                                                             "workspace",
+                                                             "context",
+                                                             "communicators",
+                                                             "cached"};
     return names[category];
 }
 

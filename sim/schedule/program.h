@@ -125,6 +125,7 @@ enum memory_category {
     MEMORY_WORKSPACE,
     MEMORY_CONTEXT,
     MEMORY_COMMUNICATORS,
+    MEMORY_CACHED, /* reserved by the allocator, not active at the peak */
     MEMORY_CATEGORY_COUNT
 };
 const char *memory_category_name(enum memory_category category); /* "unsharded_parameters" */

@@ -1,0 +1,200 @@
+/* report/report_explain.c: `fsdpsim explain`: textbook arithmetic beside the simulation. */
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "report/report_estimate.h"
+
+/* The unit the arithmetic is about: the largest one that is a block, or the largest of all. */
+struct explained {
+    const char *name;
+    double parameters;
+    double gather_bytes, reduce_bytes; /* whole unit, padded */
+    double forward_s, backward_s;      /* kernels alone, one after the other */
+    double gather_s, reduce_s;         /* collectives alone */
+    int64_t gathers;                   /* a microbatch */
+    double slowest_bytes_per_s;        /* of the links a gather uses, raw */
+    const char *slowest;
+};
+
+static double segment_alone_s(const struct experiment *experiment, const struct segment *segment)
+{
+    double seconds = 0;
+    for (int32_t i = 0; i < segment->kernel_count; i++)
+        seconds += gpu_kernel_s(&experiment->cluster.gpu, &segment->kernels[i], 1, NULL);
+    return seconds;
+}
+
+static int32_t choose_unit(const struct program *program)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < program->units.count; i++)
+        if (program->units.items[i].parameters > program->units.items[best].parameters)
+            best = i;
+    /* Blocks are what repeats: an embedding may be larger, but it is not what a step is made of. */
+    for (int32_t i = 0; i + 1 < program->units.count; i++)
+        if (program->units.items[i].parameters > 0 &&
+            program->units.items[i].parameters == program->units.items[i + 1].parameters)
+            return i;
+    return best;
+}
+
+static double collective_alone(struct experiment *experiment, const struct collective *collective,
+                               struct explained *unit)
+{
+    const struct plan_options options = {.is_latency_free = experiment->ideal.latency,
+                                         .is_contention_free = experiment->ideal.contention};
+    struct plan plan = {0};
+    const struct group *group =
+        &experiment->program->communicators.items[collective->communicator].group;
+    if (plan_build(&experiment->arena, &experiment->layout, group, collective->op,
+                   collective->bytes, &options, &plan, experiment->diag) != STATUS_OK)
+        BUG("a plan that was played cannot be built");
+    const int32_t link = plan_bottleneck(&experiment->layout, &plan);
+    if (link >= 0) {
+        unit->slowest = experiment->layout.resources[link].name;
+        unit->slowest_bytes_per_s = experiment->layout.resources[link].capacity;
+    }
+    return plan_alone_s(&experiment->layout, &plan);
+}
+
+/* Reads the unit out of the program: its compute segments and collectives of the first microbatch.
+ */
+static void measure(struct experiment *experiment, int32_t index, struct explained *unit)
+{
+    const struct program *program = experiment->program;
+    unit->name = program->units.items[index].name;
+    unit->parameters = (double)program->units.items[index].parameters;
+    unit->gather_bytes = (double)program->units.items[index].all_gather_bytes;
+    unit->reduce_bytes = (double)program->units.items[index].reduce_scatter_bytes;
+    bool is_backward = false;
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *op = &program->step.items[i];
+        if (op->kind == OP_MARK && op->index == MARK_FORWARD_END)
+            is_backward = true;
+        if (op->kind == OP_MARK && op->index == MARK_BACKWARD_END)
+            break;
+        if (op->unit != index)
+            continue;
+        if (op->kind == OP_SEGMENT) {
+            const struct segment *segment = &program->segments.items[op->index];
+            if (segment->kernel_count > 0 && kernel_is_copy(segment->kernels[0].kind))
+                continue;
+            *(is_backward ? &unit->backward_s : &unit->forward_s) +=
+                segment_alone_s(experiment, segment);
+        } else if (op->kind == OP_COLLECTIVE) {
+            const struct collective *collective = &program->collectives.items[op->index];
+            if (collective->op == COLLECTIVE_ALL_GATHER) {
+                unit->gathers++;
+                unit->gather_s = collective_alone(experiment, collective, unit);
+            } else if (collective->op == COLLECTIVE_REDUCE_SCATTER) {
+                unit->reduce_s = collective_alone(experiment, collective, unit);
+            }
+        }
+    }
+}
+
+static void write_volumes(const struct explained *unit, int64_t ranks, FILE *file)
+{
+    const double n = (double)ranks;
+    const double share = (n - 1) / n;
+    const double gather = share * unit->gather_bytes, reduce = share * unit->reduce_bytes;
+    fprintf(file,
+            "volume of one unit ('%s', S = %.9g MB gathered, %.9g MB reduced), N = %" PRId64 "\n",
+            unit->name, unit->gather_bytes / 1e6, unit->reduce_bytes / 1e6, ranks);
+    fprintf(file,
+            "  all-gather receives (N-1)/N S               %.9g MB  (N -> infinity: %.9g MB)\n",
+            gather / 1e6, unit->gather_bytes / 1e6);
+    fprintf(file, "  reduce-scatter sends (N-1)/N S              %.9g MB\n", reduce / 1e6);
+    fprintf(file, "  kept after forward: 1 gather + 1 scatter    %.9g MB\n",
+            (gather + reduce) / 1e6);
+    fprintf(file, "  resharded: 2 gathers + 1 scatter            %.9g MB\n",
+            (2 * gather + reduce) / 1e6);
+    fprintf(file, "  this configuration: %" PRId64 " gather%s a microbatch\n\n", unit->gathers,
+            unit->gathers == 1 ? "" : "s");
+}
+
+static void write_times(const struct explained *unit, double hidden_frac, FILE *file)
+{
+    const double compute = unit->forward_s + unit->backward_s;
+    const double comm = (double)unit->gathers * unit->gather_s + unit->reduce_s;
+    fprintf(file, "time of one unit, everything alone\n");
+    if (unit->slowest != NULL)
+        fprintf(file, "  slowest link: %s, %.9g GB/s; S over it: %.9g MB / %.9g GB/s = %.9g ms\n",
+                unit->slowest, unit->slowest_bytes_per_s / 1e9, unit->gather_bytes / 1e6,
+                unit->slowest_bytes_per_s / 1e9,
+                unit->gather_bytes / unit->slowest_bytes_per_s * 1e3);
+    fprintf(
+        file, "  all-gather %.9g ms, reduce-scatter %.9g ms; forward %.9g ms, backward %.9g ms\n",
+        unit->gather_s * 1e3, unit->reduce_s * 1e3, unit->forward_s * 1e3, unit->backward_s * 1e3);
+    if (!(compute > 0)) {
+        fputc('\n', file);
+        return;
+    }
+    fprintf(file, "  communication / compute = %.9g / %.9g ms = %.6g%s\n", comm * 1e3,
+            compute * 1e3, comm / compute,
+            comm / compute > 0.3 ? " (over 0.3: sharding costs, says the rule of thumb)" : "");
+    fprintf(file, "  no overlap: %.9g ms, %.6g %% slower than compute alone\n",
+            (compute + comm) * 1e3, comm / compute * 100);
+    if (hidden_frac >= 0)
+        fprintf(file, "  with %.6g of it hidden: exposed %.4g ms, %.4g %% slower\n", hidden_frac,
+                comm * (1 - hidden_frac) * 1e3, comm * (1 - hidden_frac) / compute * 100);
+    fputc('\n', file);
+}
+
+static void write_overlap(const struct experiment *experiment, const struct explained *unit,
+                          FILE *file)
+{
+    const double backward_gather = unit->gathers > 1 ? unit->gather_s : 0;
+    const bool is_separate = experiment->program->communicators.count > 1;
+    const double comm = is_separate && unit->reduce_s > backward_gather ? unit->reduce_s
+                        : is_separate                                   ? backward_gather
+                                      : backward_gather + unit->reduce_s;
+    const double forward = unit->forward_s > unit->gather_s ? unit->forward_s : unit->gather_s;
+    const double backward = unit->backward_s > comm ? unit->backward_s : comm;
+    fprintf(file, "overlap of equal units in steady state\n");
+    fprintf(file, "  forward  max(compute, gather)            = %.9g ms a unit\n", forward * 1e3);
+    fprintf(file, "  backward max(compute, %s) = %.9g ms a unit\n",
+            is_separate ? "gather, scatter" : "gather + scatter", backward * 1e3);
+    fprintf(file, "  always exposed: the first gather and the last scatter = %.9g ms\n\n",
+            (unit->gather_s + unit->reduce_s) * 1e3);
+}
+
+static void write_simulated(const struct outcome *outcome, FILE *file)
+{
+    fprintf(file, "simulated\n");
+    fprintf(file, "  step %.9g ms = compute %.9g + exposed communication %.9g + idle %.9g\n",
+            outcome->step_time_s * 1e3, outcome->compute_s * 1e3, outcome->exposed_comm_s * 1e3,
+            outcome->idle_s * 1e3);
+    fprintf(file, "  forward %.9g ms, backward %.9g ms, optimizer %.9g ms\n",
+            outcome->forward_s * 1e3, outcome->backward_s * 1e3, outcome->optimizer_s * 1e3);
+    fprintf(file, "  each GPU sends %.9g MB a step; %.4g %% of the communication is hidden\n",
+            outcome->comm_bytes_per_gpu / 1e6, outcome->overlap_fraction * 100);
+    fprintf(file, "  bound by: %s\n", outcome->bottleneck);
+}
+
+enum status report_explain(struct experiment *experiment, const struct outcome *outcome,
+                           double hidden_frac, FILE *file)
+{
+    struct explained unit = {0};
+    struct estimate estimate = {0};
+    const enum status status = estimate_memory(experiment, 0, false, &estimate);
+    if (status != STATUS_OK)
+        return status;
+    measure(experiment, choose_unit(experiment->program), &unit);
+    const struct estimate_row *ddp = &estimate.rows[STAGE_DDP];
+    const struct estimate_row *sharded = &estimate.rows[STAGE_ZERO3];
+    fprintf(file,
+            "states: %.9g B a parameter x %.9g x 10^9 parameters = %.7g GB replicated, / N = "
+            "%.7g GB sharded\n",
+            ddp->bytes_per_parameter, (double)estimate.parameters / 1e9, ddp->states_bytes / 1e9,
+            sharded->states_bytes / 1e9);
+    if (ddp->fits)
+        fprintf(file, "  replicated it fits in %.7g GB: sharding is not needed for memory\n",
+                estimate.budget_bytes / 1e9);
+    fputc('\n', file);
+    write_volumes(&unit, experiment->mesh.dp_shard, file);
+    write_times(&unit, hidden_frac, file);
+    write_overlap(experiment, &unit, file);
+    write_simulated(outcome, file);
+    return STATUS_OK;
+}

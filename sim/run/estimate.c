@@ -1,0 +1,130 @@
+/* run/estimate.c: closed forms of memory. */
+#include "run/estimate.h"
+
+#include "run/experiment_private.h"
+
+const char *estimate_stage_name(enum estimate_stage stage)
+{
+    static const char *const names[STAGE_COUNT] = {"ddp", "zero1", "zero2", "zero3 (fsdp2)"};
+    return names[stage];
+}
+
+static void fill_states(struct estimate *estimate, bool has_ddp_buckets)
+{
+    const double parameters = (double)estimate->parameters;
+    const double ranks = (double)estimate->ranks;
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        struct estimate_row *row = &estimate->rows[stage];
+        row->parameter_bytes =
+            parameters * estimate->bytes_per_parameter[0] / (stage >= STAGE_ZERO3 ? ranks : 1);
+        row->gradient_bytes =
+            parameters * estimate->bytes_per_parameter[1] / (stage >= STAGE_ZERO2 ? ranks : 1);
+        row->optimizer_bytes =
+            parameters * estimate->bytes_per_parameter[2] / (stage >= STAGE_ZERO1 ? ranks : 1);
+        row->bucket_bytes = stage == STAGE_DDP && has_ddp_buckets ? row->gradient_bytes : 0;
+        row->states_bytes =
+            row->parameter_bytes + row->gradient_bytes + row->optimizer_bytes + row->bucket_bytes;
+        row->bytes_per_parameter = parameters > 0 ? row->states_bytes / parameters : 0;
+    }
+}
+
+/* Parameters of the largest block, and of everything outside blocks. */
+static void measure_units(const struct experiment *experiment, struct estimate *estimate,
+                          double *outside_blocks)
+{
+    const struct model *model = experiment->model;
+    *outside_blocks = 0;
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        const double numel = (double)kind->numel;
+        if (kind->role != MODULE_BLOCK)
+            *outside_blocks += numel;
+        else if (numel > estimate->largest_unit_parameters)
+            estimate->largest_unit_parameters = numel;
+    }
+}
+
+/* fully_shard, backward: two gathered copies, one gradient, one reduce-scatter input of a unit; the
+   root, or the head, stays gathered; without resharding every unit does. */
+static double gathered_bytes(const struct experiment *experiment, const struct estimate *estimate,
+                             double outside_blocks)
+{
+    if (estimate->ranks == 1)
+        return 0;
+    const struct precision_config *precision = &experiment->train.precision;
+    const double param = (double)dtype_bytes((enum dtype)precision->param_dtype);
+    const double reduce = (double)dtype_bytes((enum dtype)precision->reduce_dtype);
+    const double unit = estimate->largest_unit_parameters * (3 * param + reduce);
+    if (experiment->fsdp.reshard_after_forward == 0)
+        return (double)estimate->parameters * param +
+               estimate->largest_unit_parameters * (2 * param + reduce);
+    return unit + outside_blocks * param;
+}
+
+static void fill_activations(const struct experiment *experiment, struct estimate *estimate)
+{
+    const struct model *model = experiment->model;
+    double recomputed = 0;
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        if (kind->role == MODULE_LOSS)
+            estimate->logits_bytes += (double)(kind->saved_bytes + kind->backward_temp_bytes);
+        else
+            estimate->activation_bytes += (double)kind->saved_bytes;
+        if (kind->role == MODULE_HEAD)
+            estimate->logits_bytes += (double)kind->output_bytes;
+        if (kind->is_recomputed && (double)kind->recompute_saved_bytes > recomputed)
+            recomputed = (double)kind->recompute_saved_bytes;
+    }
+    estimate->activation_bytes += recomputed;
+    if (model->family == FAMILY_LLAMA) {
+        estimate->hidden_elements = model->tokens * experiment->model_config.llama.hidden_size;
+        estimate->hidden_bytes =
+            (double)(estimate->hidden_elements *
+                     dtype_bytes((enum dtype)experiment->train.precision.param_dtype));
+    }
+    estimate->layers = model->layers;
+}
+
+enum status estimate_memory(struct experiment *experiment, double budget_bytes,
+                            bool has_ddp_buckets, struct estimate *estimate)
+{
+    *estimate = (struct estimate){.smallest_fitting = -1};
+    const enum status status = experiment_build_model(experiment);
+    if (status != STATUS_OK)
+        return status;
+    const struct train_config *train = &experiment->train;
+    const struct gpu *gpu = &experiment->cluster.gpu;
+    const double storage = (double)dtype_bytes((enum dtype)train->precision.storage_dtype);
+    const int master = train->precision.master_dtype;
+    estimate->parameters = experiment->model->parameters;
+    estimate->ranks = experiment->mesh.dp_replicate * experiment->mesh.dp_shard;
+    estimate->bytes_per_parameter[0] = storage;
+    estimate->bytes_per_parameter[1] = storage;
+    estimate->bytes_per_parameter[2] =
+        2 * (double)dtype_bytes((enum dtype)train->optimizer.state_dtype) +
+        (master == MASTER_NONE ? 0 : (double)dtype_bytes((enum dtype)(master - 1)));
+    fill_states(estimate, has_ddp_buckets);
+    double outside_blocks = 0;
+    measure_units(experiment, estimate, &outside_blocks);
+    fill_activations(experiment, estimate);
+    const double param = (double)dtype_bytes((enum dtype)train->precision.param_dtype);
+    estimate->one_unit_gathered_bytes = estimate->largest_unit_parameters * param;
+    estimate->textbook_peak_bytes =
+        estimate->rows[STAGE_ZERO3].states_bytes + estimate->one_unit_gathered_bytes;
+    estimate->outside_bytes = (double)(gpu->context_bytes + gpu->workspace_bytes +
+                                       (estimate->ranks > 1 ? gpu->communicator_bytes : 0));
+    estimate->budget_bytes = budget_bytes > 0 ? budget_bytes : (double)gpu->memory_bytes;
+    for (int stage = STAGE_COUNT - 1; stage >= 0; stage--) {
+        struct estimate_row *row = &estimate->rows[stage];
+        row->gathered_bytes =
+            stage == STAGE_ZERO3 ? gathered_bytes(experiment, estimate, outside_blocks) : 0;
+        row->total_bytes = row->states_bytes + row->gathered_bytes + estimate->activation_bytes +
+                           estimate->logits_bytes + estimate->outside_bytes;
+        row->fits = row->total_bytes <= estimate->budget_bytes;
+        row->over_bytes = row->fits ? 0 : row->total_bytes - estimate->budget_bytes;
+        if (row->fits)
+            estimate->smallest_fitting = stage;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,295 @@
+/* run/experiment.c: YAML → checked, resolved, built experiment; and playing it. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/strbuf.h"
+#include "run/experiment_private.h"
+
+/* "configs/a.yaml" → "a" */
+static const char *file_stem(struct arena *arena, const char *path)
+{
+    if (text_equal(path, "-"))
+        return "stdin";
+    const char *slash = strrchr(path, '/');
+    const char *start = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(start, '.');
+    return dot != NULL && dot > start ? arena_strndup(arena, start, (size_t)(dot - start))
+                                      : arena_strdup(arena, start);
+}
+
+static void resolve_ideal(struct experiment *experiment)
+{
+    const char *const *words = experiment->simulate.ideal_words.items;
+    for (int64_t i = 0; i < experiment->simulate.ideal_words.count; i++) {
+        const struct choice *choice = ideal_choices;
+        while (choice->word != NULL && !text_equal(choice->word, words[i]))
+            choice++;
+        switch (choice->word == NULL ? -1 : choice->value) {
+        case IDEAL_HOST:
+            experiment->ideal.host = true;
+            break;
+        case IDEAL_COPIES:
+            experiment->ideal.copies = true;
+            break;
+        case IDEAL_CONTENTION:
+            experiment->ideal.contention = true;
+            break;
+        case IDEAL_OPTIMIZER:
+            experiment->ideal.optimizer = true;
+            break;
+        case IDEAL_LATENCY:
+            experiment->ideal.latency = true;
+            break;
+        default:
+            config_error(&experiment->config, "simulate.ideal",
+                         "accepted: host, copies, contention, optimizer, latency",
+                         "unknown word '%s' in 'ideal'", words[i]);
+        }
+    }
+}
+
+static void resolve_size(struct experiment *experiment, const struct root_config *root)
+{
+    struct config *config = &experiment->config;
+    const struct cluster *cluster = &experiment->cluster;
+    experiment->nodes = root->nodes != 0 ? root->nodes : cluster->default_hosts;
+    experiment->gpus_per_node =
+        root->gpus_per_node != 0 ? root->gpus_per_node : cluster->gpus_per_host;
+    if (experiment->nodes > cluster->max_hosts)
+        config_error(
+            config, "nodes",
+            arena_printf(&experiment->arena, "accepted: 1 to %" PRId64, cluster->max_hosts),
+            "'nodes: %" PRId64 "' is more than cluster '%s' has", experiment->nodes, cluster->name);
+    if (experiment->gpus_per_node > cluster->gpus_per_host)
+        config_error(config, "gpus_per_node",
+                     arena_printf(&experiment->arena, "accepted: all, or 1 to %" PRId64,
+                                  cluster->gpus_per_host),
+                     "'gpus_per_node: %" PRId64 "' is more than a host of cluster '%s' has",
+                     experiment->gpus_per_node, cluster->name);
+    experiment->n_gpus = experiment->nodes * experiment->gpus_per_node;
+}
+
+static void resolve_batch(struct experiment *experiment)
+{
+    struct config *config = &experiment->config;
+    struct train_config *train = &experiment->train;
+    const int64_t replicas = experiment->mesh.dp_replicate * experiment->mesh.dp_shard;
+    if (train->seq_len == 0) {
+        if (experiment->model_config.family == FAMILY_ABSTRACT)
+            train->seq_len = 1;
+        else
+            config_error(config, "train", "tokens a sequence, for example 'seq_len: 8192'",
+                         "missing key 'seq_len' in 'train'");
+    }
+    if (train->global_batch == 0) {
+        if (train->grad_accum == 0)
+            train->grad_accum = 1;
+        train->global_batch = train->micro_batch * train->grad_accum * replicas;
+        return;
+    }
+    const int64_t micro = train->micro_batch * replicas;
+    const int64_t accum = train->global_batch / micro;
+    if (accum < 1 || accum * micro != train->global_batch)
+        config_error(config, "train.global_batch",
+                     arena_printf(&experiment->arena,
+                                  "a multiple of micro_batch %" PRId64
+                                  " x data-parallel GPUs %" PRId64 " = %" PRId64,
+                                  train->micro_batch, replicas, micro),
+                     "'global_batch: %" PRId64 "' cannot be split evenly", train->global_batch);
+    else if (train->grad_accum != 0 && train->grad_accum != accum)
+        config_error(config, "train.grad_accum",
+                     arena_printf(&experiment->arena,
+                                  "give one of the two; global_batch asks for %" PRId64, accum),
+                     "'grad_accum: %" PRId64 "' contradicts 'global_batch: %" PRId64 "'",
+                     train->grad_accum, train->global_batch);
+    else if (accum > 4096)
+        config_error(config, "train.global_batch", "at most 4096 microbatches a step",
+                     "'global_batch: %" PRId64 "' needs %" PRId64 " microbatches",
+                     train->global_batch, accum);
+    else
+        train->grad_accum = accum;
+}
+
+static enum status resolve(struct experiment *experiment, const struct root_config *root)
+{
+    struct config *config = &experiment->config;
+    experiment->model_config = root->model;
+    experiment->train = root->train;
+    experiment->mesh = root->mesh;
+    experiment->fsdp = root->fsdp;
+    experiment->simulate = root->simulate;
+    experiment->mfu_convention = root->mfu_convention;
+    if (experiment->model_config.name == NULL)
+        experiment->model_config.name = "inline";
+    enum status status =
+        cluster_build(&experiment->arena, config, "cluster", &root->cluster, &experiment->cluster);
+    if (status != STATUS_OK)
+        return status;
+    resolve_ideal(experiment);
+    resolve_size(experiment, root);
+    if (experiment->diag->error_count > 0)
+        return STATUS_INPUT;
+    status = mesh_resolve(config, "mesh", &experiment->mesh, experiment->n_gpus);
+    if (status != STATUS_OK)
+        return status;
+    resolve_batch(experiment);
+    return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
+}
+
+enum status experiment_load(struct experiment *experiment, const char *path,
+                            const char *const *overrides, int32_t override_count, struct diag *diag)
+{
+    *experiment = (struct experiment){.diag = diag};
+    arena_init(&experiment->arena);
+    experiment->name = file_stem(&experiment->arena, path);
+    config_init(&experiment->config, &experiment->arena, diag,
+                data_folders_find(&experiment->arena));
+    enum status status = config_load(&experiment->config, path);
+    if (status != STATUS_OK)
+        return status;
+    enum status override_status = STATUS_OK;
+    for (int32_t i = 0; i < override_count; i++) {
+        const enum status one = config_override(&experiment->config, overrides[i]);
+        override_status = one != STATUS_OK ? one : override_status;
+    }
+    struct root_config *root = ARENA_NEW(&experiment->arena, struct root_config);
+    status = config_bind(&experiment->config, &experiment_table, root);
+    if (status == STATUS_OK)
+        status = override_status;
+    return status == STATUS_OK ? resolve(experiment, root) : status;
+}
+
+void experiment_release(struct experiment *experiment)
+{
+    cluster_release(&experiment->cluster);
+    arena_release(&experiment->arena);
+}
+
+static void check_built(struct experiment *experiment, bool is_note)
+{
+    struct config *config = &experiment->config;
+    policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
+                       is_note);
+    const struct {
+        bool is_missing;
+        const char *path, *hint, *text;
+    } rows[] = {
+        {experiment->train.activation_checkpointing == CHECKPOINT_SELECTIVE,
+         "train.activation_checkpointing", "simulated so far: none, full",
+         "'activation_checkpointing: selective' cannot be simulated yet"},
+        {experiment->train.loss.chunks > 1, "train.loss.chunks", "1 so far",
+         "a loss in chunks cannot be simulated yet"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (!rows[i].is_missing)
+            continue;
+        if (is_note)
+            diag_add(experiment->diag, DIAG_NOTE, config_place(config, rows[i].path), rows[i].hint,
+                     "%s", rows[i].text);
+        else
+            config_error(config, rows[i].path, rows[i].hint, "%s", rows[i].text);
+    }
+}
+
+void experiment_note_unbuilt(struct experiment *experiment)
+{
+    check_built(experiment, true);
+}
+
+enum status experiment_build_model(struct experiment *experiment)
+{
+    const struct train_config *train = &experiment->train;
+    const struct train_shape shape = {
+        .seq_len = train->seq_len,
+        .micro_batch = train->micro_batch,
+        .compute_dtype = (enum dtype)train->precision.param_dtype,
+        .checkpointing =
+            train->activation_checkpointing == CHECKPOINT_NONE ? CHECKPOINT_NONE : CHECKPOINT_FULL,
+        .loss_upcast = train->loss.upcast,
+        .is_compiled = train->compile};
+    return model_build(&experiment->arena, &experiment->model_config, &shape, &experiment->model,
+                       experiment->diag);
+}
+
+enum status experiment_build(struct experiment *experiment)
+{
+    check_built(experiment, false);
+    if (experiment->diag->error_count > 0)
+        return STATUS_INPUT;
+    const struct train_config *train = &experiment->train;
+    enum status status = experiment_build_model(experiment);
+    if (status != STATUS_OK)
+        return status;
+    status = layout_build(&experiment->arena, &experiment->cluster, experiment->nodes,
+                          experiment->gpus_per_node, experiment->simulate.fold != 0,
+                          &experiment->layout, experiment->diag);
+    if (status != STATUS_OK)
+        return status;
+    const struct policy_settings settings = {
+        .fsdp = experiment->fsdp,
+        .precision = train->precision,
+        .optimizer = train->optimizer,
+        .shard_group = {.ranks = experiment->mesh.dp_shard,
+                        .hosts = experiment->nodes,
+                        .ranks_per_host = experiment->gpus_per_node},
+        .grad_accum = train->grad_accum,
+        .is_compiled = train->compile,
+        .is_clipping = train->max_grad_norm > 0,
+        .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
+    experiment->program = fsdp2_build(&experiment->arena, experiment->model, &settings);
+    return STATUS_OK;
+}
+
+enum status experiment_play(struct experiment *experiment, struct outcome *outcome)
+{
+    const struct program *program = experiment->program;
+    const int32_t warmup = (int32_t)experiment->simulate.warmup_steps;
+    const int32_t steps = (int32_t)experiment->simulate.steps;
+    struct facts *facts =
+        facts_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
+    const struct observer observer = facts_observer(facts);
+    const struct machine_setup setup = {.layout = &experiment->layout,
+                                        .programs = &program,
+                                        .program_count = 1,
+                                        .network = (enum network_mode)experiment->simulate.network,
+                                        .ideal = experiment->ideal,
+                                        .steps = warmup + steps,
+                                        .tie_seed = experiment->tie_seed,
+                                        .observers = &observer,
+                                        .observer_count = 1};
+    struct machine_result result = {0};
+    const enum status status = machine_play(&experiment->arena, &setup, &result, experiment->diag);
+    if (status != STATUS_OK)
+        return status;
+    facts_close(facts);
+    outcome_build(experiment, facts, &result, outcome);
+    if (outcome->step_time_s > 0)
+        return STATUS_OK;
+    config_error(&experiment->config, "model", "a step needs some compute or communication",
+                 "the step does no work: its time is zero");
+    return STATUS_INPUT;
+}
+
+double experiment_flop_per_token(const struct experiment *experiment, int convention)
+{
+    const struct model *model = experiment->model;
+    if (convention == MFU_TORCHTITAN || model->family == FAMILY_ABSTRACT)
+        return model->flop_per_token;
+    const double parameters = (double)model->parameters;
+    const double layers = (double)model->layers;
+    const double width = (double)(model->heads * model->head_dim);
+    const double sequence = (double)model->seq_len;
+    switch ((enum mfu_convention)convention) {
+    case MFU_TORCHTITAN:
+    case MFU_PALM:
+    case MFU_LLM_FOUNDRY: /* 3 (2 N s + 4 L h s²) / s: the same figure */
+        return 6 * parameters + 12 * layers * width * sequence;
+    case MFU_MEGATRON: {
+        const double hidden = (double)experiment->model_config.llama.hidden_size;
+        const double vocab = (double)experiment->model_config.llama.vocab_size;
+        return 72 * layers * hidden * hidden *
+               (1 + sequence / (6 * hidden) + vocab / (12 * hidden * layers));
+    }
+    }
+    BUG("no such convention %d", convention);
+}

@@ -1,0 +1,29 @@
+/* run/experiment_private.h: the root as bound, shared by the files of this room. */
+#ifndef FSDPSIM_RUN_EXPERIMENT_PRIVATE_H
+#define FSDPSIM_RUN_EXPERIMENT_PRIVATE_H
+
+#include "cluster/cluster_private.h"
+#include "run/experiment.h"
+
+enum { CHECKPOINT_SELECTIVE = CHECKPOINT_FULL + 1 }; /* a known word, not built yet */
+enum { ATTENTION_FLASH };
+enum { IDEAL_HOST, IDEAL_COPIES, IDEAL_CONTENTION, IDEAL_OPTIMIZER, IDEAL_LATENCY };
+extern const struct choice ideal_choices[];
+
+struct root_config {
+    int64_t version;
+    struct model_config model;
+    struct cluster_config cluster;
+    int64_t nodes, gpus_per_node;
+    struct train_config train;
+    struct mesh_config mesh;
+    struct fsdp_config fsdp;
+    struct simulate_config simulate;
+    int mfu_convention;
+};
+
+/* outcome_build.c: facts → outcome. */
+void outcome_build(struct experiment *experiment, const struct facts *facts,
+                   const struct machine_result *result, struct outcome *outcome);
+
+#endif

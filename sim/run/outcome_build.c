@@ -1,0 +1,285 @@
+/*
+ * run/outcome_build.c: facts of a played run → outcome.
+ *
+ * With several rank classes the headline is the slowest one: the longest step, then the most
+ * compute, then the lowest rank. Memory is the largest of any class.
+ *
+ * Bottleneck: what an infinitely fast version of each part would save at most: the GPU, the time in
+ * which compute runs and nothing else does (step − communication); the network, exposed
+ * communication; the host, idle time. The largest names it.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "run/experiment_private.h"
+
+static int32_t headline_class(const struct experiment *experiment, const struct facts *facts)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < experiment->layout.class_count; i++) {
+        const struct breakdown *a = facts_breakdown(facts, i);
+        const struct breakdown *b = facts_breakdown(facts, best);
+        if (a->step_ps > b->step_ps || (a->step_ps == b->step_ps && a->compute_ps > b->compute_ps))
+            best = i;
+    }
+    return best;
+}
+
+static void fill_times(struct outcome *outcome, const struct breakdown *breakdown, double steps)
+{
+    outcome->step_time_s = s_from_ps(breakdown->step_ps) / steps;
+    outcome->compute_s = s_from_ps(breakdown->compute_ps) / steps;
+    outcome->comm_s = s_from_ps(breakdown->comm_ps) / steps;
+    outcome->comm_wait_s = s_from_ps(breakdown->comm_wait_ps) / steps;
+    outcome->copy_s = s_from_ps(breakdown->copy_ps) / steps;
+    outcome->exposed_comm_s = s_from_ps(breakdown->exposed_ps) / steps;
+    outcome->idle_s = s_from_ps(breakdown->idle_ps) / steps;
+    outcome->memcpy_s = s_from_ps(breakdown->memcpy_ps) / steps;
+    outcome->forward_s = s_from_ps(breakdown->forward_ps) / steps;
+    outcome->backward_s = s_from_ps(breakdown->backward_ps) / steps;
+    outcome->optimizer_s = s_from_ps(breakdown->optimizer_ps) / steps;
+    outcome->exposed_comm_fraction =
+        breakdown->step_ps > 0 ? (double)breakdown->exposed_ps / (double)breakdown->step_ps : 0;
+    outcome->overlap_fraction =
+        breakdown->comm_ps > 0 ? 1 - (double)breakdown->exposed_ps / (double)breakdown->comm_ps : 0;
+}
+
+/* FLOP that full checkpointing computes again, per token. */
+static double recompute_flop_per_token(const struct model *model)
+{
+    double flop = 0;
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        if (kind->is_recomputed)
+            flop += kind->model_flop;
+    }
+    return flop / (double)model->tokens;
+}
+
+static void fill_throughput(const struct experiment *experiment, struct outcome *outcome)
+{
+    const struct train_config *train = &experiment->train;
+    static const char *const conventions[] = {"torchtitan", "palm", "llm-foundry", "megatron"};
+    outcome->tokens_per_step = train->global_batch * train->seq_len;
+    const bool has_time = outcome->step_time_s > 0;
+    outcome->tokens_per_s =
+        has_time ? (double)outcome->tokens_per_step / outcome->step_time_s : (double)NAN;
+    outcome->tokens_per_s_per_gpu = outcome->tokens_per_s / (double)experiment->n_gpus;
+    outcome->mfu_convention = conventions[experiment->mfu_convention];
+    const double flop = experiment_flop_per_token(experiment, experiment->mfu_convention);
+    const double peak =
+        experiment->cluster.gpu.peak_flop_per_s[experiment->train.precision.param_dtype];
+    outcome->tflops_per_gpu = flop * outcome->tokens_per_s_per_gpu / 1e12;
+    outcome->mfu = peak > 0 ? flop * outcome->tokens_per_s_per_gpu / peak : (double)NAN;
+    outcome->hfu = peak > 0 ? (flop + recompute_flop_per_token(experiment->model)) *
+                                  outcome->tokens_per_s_per_gpu / peak
+                            : (double)NAN;
+}
+
+static void fill_memory(const struct experiment *experiment, const struct facts *facts,
+                        struct outcome *outcome)
+{
+    const struct memory_facts *largest = facts_memory(facts, 0);
+    for (int32_t i = 1; i < experiment->layout.class_count; i++) {
+        const struct memory_facts *memory = facts_memory(facts, i);
+        if (memory->peak_reserved_bytes > largest->peak_reserved_bytes)
+            largest = memory;
+    }
+    const struct gpu *gpu = &experiment->cluster.gpu;
+    const struct program *program = experiment->program;
+    int64_t communicators = 0;
+    for (int32_t i = 0; i < program->communicators.count; i++)
+        if (program->communicators.items[i].group.ranks > 1)
+            communicators += gpu->communicator_bytes;
+    outcome->peak_active_bytes = largest->peak_active_bytes;
+    outcome->peak_reserved_bytes = largest->peak_reserved_bytes;
+    outcome->first_step_peak_active_bytes = largest->first_step_peak_active_bytes;
+    for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++)
+        outcome->peak_composition[i] = largest->peak_composition[i];
+    outcome->peak_composition[MEMORY_CONTEXT] = gpu->context_bytes;
+    outcome->peak_composition[MEMORY_COMMUNICATORS] = communicators;
+    outcome->peak_composition[MEMORY_CACHED] =
+        largest->peak_reserved_bytes - largest->peak_active_bytes;
+    outcome->peak_device_bytes = largest->peak_reserved_bytes + gpu->context_bytes + communicators;
+    outcome->memory_capacity_bytes = gpu->memory_bytes;
+    outcome->fits = outcome->peak_device_bytes <= outcome->memory_capacity_bytes;
+    outcome->memory_over_bytes =
+        outcome->fits ? 0 : outcome->peak_device_bytes - outcome->memory_capacity_bytes;
+    outcome->peak_at = largest->peak_tensor != NULL ? largest->peak_tensor : "";
+}
+
+static void fill_units(struct experiment *experiment, const struct facts *facts, int32_t class_idx,
+                       double steps, struct outcome *outcome)
+{
+    const struct program *program = experiment->program;
+    outcome->units = ARENA_ARRAY(&experiment->arena, struct outcome_unit, program->units.count + 1);
+    for (int32_t i = 0; i < program->units.count; i++) {
+        const struct unit_facts *unit = facts_unit(facts, class_idx, i);
+        if (program->units.items[i].parameters == 0)
+            continue;
+        outcome->units[outcome->unit_count++] =
+            (struct outcome_unit){.name = program->units.items[i].name,
+                                  .parameters = program->units.items[i].parameters,
+                                  .forward_s = s_from_ps(unit->forward_ps) / steps,
+                                  .backward_s = s_from_ps(unit->backward_ps) / steps,
+                                  .all_gather_s = s_from_ps(unit->all_gather_ps) / steps,
+                                  .reduce_scatter_s = s_from_ps(unit->reduce_scatter_ps) / steps,
+                                  .exposed_s = s_from_ps(unit->exposed_ps) / steps};
+    }
+}
+
+static struct plan_options plan_options_of(const struct experiment *experiment)
+{
+    return (struct plan_options){.is_latency_free = experiment->ideal.latency,
+                                 .is_contention_free = experiment->ideal.contention};
+}
+
+/* The row of `outcome` for a collective, made when it is the first of its kind and size. */
+static struct outcome_collective *find_row(struct outcome *outcome, const char *op,
+                                           const char *communicator, double bytes)
+{
+    for (int32_t i = 0; i < outcome->collective_count; i++) {
+        struct outcome_collective *row = &outcome->collectives[i];
+        if (row->op == op && row->communicator == communicator && row->bytes >= bytes &&
+            row->bytes <= bytes)
+            return row;
+    }
+    struct outcome_collective *row = &outcome->collectives[outcome->collective_count++];
+    *row = (struct outcome_collective){.op = op, .communicator = communicator, .bytes = bytes};
+    return row;
+}
+
+/* Closed forms of the collectives the step issues; returns the link that bounds the largest. */
+static int32_t fill_collectives(struct experiment *experiment, struct outcome *outcome)
+{
+    const struct program *program = experiment->program;
+    const struct plan_options options = plan_options_of(experiment);
+    int32_t bottleneck = -1;
+    double largest_bytes = -1;
+    outcome->collectives =
+        ARENA_ARRAY(&experiment->arena, struct outcome_collective, program->collectives.count + 1);
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *op = &program->step.items[i];
+        if (op->kind != OP_COLLECTIVE)
+            continue;
+        const struct collective *collective = &program->collectives.items[op->index];
+        const struct communicator *communicator =
+            &program->communicators.items[collective->communicator];
+        struct plan plan = {0};
+        if (plan_build(&experiment->arena, &experiment->layout, &communicator->group,
+                       collective->op, collective->bytes, &options, &plan,
+                       experiment->diag) != STATUS_OK)
+            BUG("a plan that was played cannot be built");
+        outcome->comm_bytes_per_gpu += plan.bytes_per_rank;
+        struct outcome_collective *row = find_row(outcome, collective_op_name(collective->op),
+                                                  communicator->name, collective->bytes);
+        row->count++;
+        row->alone_s = plan_alone_s(&experiment->layout, &plan);
+        row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bytes_per_rank / row->alone_s : 0;
+        if (collective->bytes > largest_bytes) {
+            largest_bytes = collective->bytes;
+            bottleneck = plan_bottleneck(&experiment->layout, &plan);
+        }
+    }
+    return bottleneck;
+}
+
+static void fill_links(struct experiment *experiment, const struct facts *facts, double steps,
+                       struct outcome *outcome)
+{
+    const struct layout *layout = &experiment->layout;
+    outcome->links = ARENA_ARRAY(&experiment->arena, struct outcome_link, layout->resource_count);
+    for (int32_t i = 0; i < layout->resource_count; i++) {
+        const struct resource *resource = &layout->resources[i];
+        if (resource->kind == RESOURCE_SM || resource->kind == RESOURCE_COPY_ENGINE)
+            continue;
+        const struct resource_facts *used = facts_resource(facts, i);
+        if (!(used->amount > 0))
+            continue;
+        const double step_s = outcome->step_time_s;
+        outcome->links[outcome->link_count++] = (struct outcome_link){
+            .name = resource->name,
+            .capacity_bytes_per_s = resource->capacity,
+            .instances = resource->instances,
+            .bytes = used->amount / steps,
+            .busy_frac = step_s > 0 ? s_from_ps(used->busy_ps) / steps / step_s : 0,
+            .utilisation = step_s > 0 ? used->amount / steps / (resource->capacity * step_s) : 0};
+    }
+}
+
+static const char *name_bottleneck(const struct experiment *experiment,
+                                   const struct outcome *outcome, int32_t link)
+{
+    const double compute = outcome->step_time_s - outcome->comm_s - outcome->idle_s;
+    if (outcome->exposed_comm_s > compute && outcome->exposed_comm_s >= outcome->idle_s)
+        return link >= 0 ? experiment->layout.resources[link].name : "network latency";
+    return outcome->idle_s > compute ? "host" : "compute";
+}
+
+static void add_warnings(struct experiment *experiment, struct outcome *outcome)
+{
+    /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
+    static const double tight_share = 0.95;
+    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 3);
+    char over[32];
+    if (!outcome->fits) {
+        format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
+        warnings[outcome->warning_count++] = arena_printf(
+            &experiment->arena,
+            "does not fit by %s per GPU; times assume it did: try activation_checkpointing: "
+            "full, a smaller micro_batch, or more GPUs",
+            over);
+    } else if ((double)outcome->peak_device_bytes >
+               tight_share * (double)outcome->memory_capacity_bytes) {
+        warnings[outcome->warning_count++] =
+            "less than 5 % of GPU memory is left: fragmentation may cause allocator retries";
+    }
+    if (experiment->ideal.contention && outcome->comm_s > 0)
+        warnings[outcome->warning_count++] =
+            "'ideal: contention' is on: overlap is assumed to be free, which is optimistic";
+    outcome->warnings = warnings;
+}
+
+static void fill_identity(struct experiment *experiment, struct outcome *outcome)
+{
+    outcome->config_name = experiment->name;
+    outcome->model = experiment->model_config.name;
+    outcome->cluster = experiment->cluster.name;
+    outcome->gpu = experiment->cluster.gpu.name;
+    outcome->policy = experiment->program->policy;
+    outcome->n_gpus = experiment->n_gpus;
+    outcome->n_nodes = experiment->nodes;
+    outcome->gpus_per_node = experiment->gpus_per_node;
+    outcome->parameters = experiment->model->parameters;
+    outcome->seq_len = experiment->train.seq_len;
+    outcome->micro_batch = experiment->train.micro_batch;
+    outcome->grad_accum = experiment->train.grad_accum;
+    const struct config *config = &experiment->config;
+    outcome->origins =
+        ARENA_ARRAY(&experiment->arena, struct outcome_origin, config->origins.count + 1);
+    outcome->origin_count = config->origins.count;
+    for (int32_t i = 0; i < config->origins.count; i++)
+        outcome->origins[i] = (struct outcome_origin){.path = config->origins.items[i].path,
+                                                      .value = config->origins.items[i].value,
+                                                      .origin = config->origins.items[i].origin};
+    struct hash128 hash = config_hash(config);
+    hash128_u64(&hash, OUTCOME_MODEL_VERSION);
+    outcome->config_hash = hash128_done(hash);
+}
+
+void outcome_build(struct experiment *experiment, const struct facts *facts,
+                   const struct machine_result *result, struct outcome *outcome)
+{
+    const double steps = (double)experiment->simulate.steps;
+    const int32_t class_idx = headline_class(experiment, facts);
+    *outcome = (struct outcome){.fingerprint = result->fingerprint, .events = result->events};
+    fill_identity(experiment, outcome);
+    fill_times(outcome, facts_breakdown(facts, class_idx), steps);
+    fill_throughput(experiment, outcome);
+    fill_memory(experiment, facts, outcome);
+    fill_units(experiment, facts, class_idx, steps, outcome);
+    const int32_t link = fill_collectives(experiment, outcome);
+    fill_links(experiment, facts, steps, outcome);
+    outcome->bottleneck = name_bottleneck(experiment, outcome, link);
+    add_warnings(experiment, outcome);
+}
