@@ -2,13 +2,15 @@
  * store/store.h: the results database: one SQLite file, STRICT tables, units in `meta`.
  *
  * Tables: run (one row a run, a column per outcome metric), run_config (run, key, value, origin),
- * metric (name, value, unit of every number of a run), unit_time, collective, link_use, memory_peak;
- * view v_runs is what pandas wants: run and its configuration flat. application_id and user_version
- * are set; one transaction per batch; WAL on local disks, a rollback journal otherwise; at close the
- * file stands alone (no -wal left). A killed process loses at most the batch in flight.
+ * metric (name, value, unit of every number of a run), unit_time, collective, link_use,
+ * memory_peak; view v_runs is what pandas wants: run and its configuration flat. application_id and
+ * user_version are set; one transaction per batch; WAL on local disks, a rollback journal
+ * otherwise; at close the file stands alone (no -wal left). A killed process loses at most the
+ * batch in flight.
  *
  * Errors: a missing folder, a read-only file or folder (mode bits are honoured, for root too), a
- * locked, corrupt or foreign file, a newer schema: one clear line, STATUS_WORLD, the file untouched.
+ * locked, corrupt or foreign file, a newer schema: one clear line, STATUS_WORLD, the file
+ * untouched.
  */
 #ifndef FSDPSIM_STORE_STORE_H
 #define FSDPSIM_STORE_STORE_H
@@ -44,7 +46,10 @@ struct store_run { /* a row for `db ls` */
     int64_t peak_device_bytes;
     bool fits;
 };
-struct store_run_list { struct store_run *items; int32_t count, capacity; };
+struct store_run_list {
+    struct store_run *items;
+    int32_t count, capacity;
+};
 
 MUST_CHECK enum status store_list(struct store *store, struct arena *arena,
                                   struct store_run_list *list, struct diag *diag);
@@ -52,8 +57,8 @@ MUST_CHECK enum status store_list(struct store *store, struct arena *arena,
 MUST_CHECK enum status store_load(struct store *store, struct arena *arena, int64_t id,
                                   struct outcome *outcome, const char **created, struct diag *diag);
 
-/* Where results go: `flag` if not NULL, $FSDPSIM_DB, results/fsdpsim.db where such a folder is, else
-   the XDG data folder (created). */
+/* Where results go: `flag` if not NULL, $FSDPSIM_DB, results/fsdpsim.db where such a folder is,
+   else the XDG data folder (created). */
 const char *store_default_path(struct arena *arena, const char *flag);
 
 #endif

@@ -1,0 +1,213 @@
+/* store/store.c: opening and closing; see store.h. */
+#include "store/store.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/store_private.h"
+
+/* A file this small is checked whole when it is opened (about 1 ms); damage in a larger one shows
+   when the damaged page is met. */
+enum { CHECKED_BYTES_MAX = 2 << 20 };
+
+static enum status pragma_int(struct store *store, const char *sql, int64_t *value,
+                              struct diag *diag)
+{
+    sqlite3_stmt *row = NULL;
+    enum status status = store_prepare(store, "open", sql, &row, diag);
+    if (status != STATUS_OK)
+        goto out;
+    const int code = sqlite3_step(row);
+    if (code == SQLITE_ROW)
+        *value = sqlite3_column_int64(row, 0);
+    else
+        status = store_fail(store, "open", code, diag);
+out:
+    sqlite3_finalize(row);
+    return status;
+}
+
+/* Two processes may meet an empty file: the one that gets the lock second finds the tables made. */
+static enum status create_if_empty(struct store *store, struct diag *diag)
+{
+    int64_t object_count = 0;
+    enum status status = store_exec(store, "create", "BEGIN IMMEDIATE", diag);
+    if (status != STATUS_OK)
+        return status;
+    status = pragma_int(store, "SELECT count(*) FROM sqlite_schema", &object_count, diag);
+    if (status == STATUS_OK && object_count == 0)
+        status = store_create_schema(store, diag);
+    if (status == STATUS_OK)
+        status = store_exec(store, "create", "COMMIT", diag);
+    if (status != STATUS_OK && sqlite3_get_autocommit(store->db) == 0)
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/* The header of the file may be older than what a write-ahead log beside it holds: ask SQLite. */
+static enum status check_version(struct store *store, struct diag *diag)
+{
+    int64_t version = 0;
+    enum status status = pragma_int(store, "PRAGMA user_version", &version, diag);
+    if (status != STATUS_OK || version == STORE_SCHEMA_VERSION)
+        return status;
+    if (version > STORE_SCHEMA_VERSION)
+        diag_world(diag,
+                   "cannot open '%s': written by a newer fsdpsim (schema %d, this one knows up to "
+                   "%d); update fsdpsim or choose another file with --db",
+                   store->path, (int)version, (int)STORE_SCHEMA_VERSION);
+    else
+        diag_world(diag,
+                   "cannot open '%s': its schema %d is older than this fsdpsim reads (%d); choose "
+                   "another file with --db",
+                   store->path, (int)version, (int)STORE_SCHEMA_VERSION);
+    return STATUS_WORLD;
+}
+
+static enum status check_content(struct store *store, struct diag *diag)
+{
+    struct stat facts;
+    sqlite3_stmt *row = NULL;
+    if (stat(store->path, &facts) != 0 || facts.st_size > CHECKED_BYTES_MAX)
+        return STATUS_OK;
+    enum status status = store_prepare(store, "open", "PRAGMA quick_check(1)", &row, diag);
+    if (status != STATUS_OK)
+        goto out;
+    const int code = sqlite3_step(row);
+    if (code != SQLITE_ROW)
+        status = store_fail(store, "open", code, diag);
+    else if (!text_equal((const char *)sqlite3_column_text(row, 0), "ok"))
+        status = store_fail(store, "open", SQLITE_CORRUPT, diag);
+out:
+    sqlite3_finalize(row);
+    return status;
+}
+
+/* WAL is faster and lets readers in, but needs shared memory; without it every commit is synced. */
+static enum status choose_journal(struct store *store, struct diag *diag)
+{
+    const bool is_local = store_is_local(store->path);
+    sqlite3_stmt *row = NULL;
+    enum status status = store_prepare(
+        store, "open", is_local ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
+        &row, diag);
+    if (status != STATUS_OK)
+        return status;
+    const int code = sqlite3_step(row);
+    const bool is_wal =
+        code == SQLITE_ROW && text_equal((const char *)sqlite3_column_text(row, 0), "wal");
+    /* Busy: another connection uses the file in its present mode, and so can we. */
+    if (code != SQLITE_ROW && (code & 0xff) != SQLITE_BUSY)
+        status = store_fail(store, "open", code, diag);
+    sqlite3_finalize(row);
+    if (status != STATUS_OK)
+        return status;
+    return store_exec(store, "open",
+                      is_wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL", diag);
+}
+
+/* "file:/a%20b.db?immutable=1" */
+static const char *immutable_uri(struct arena *arena, const char *path)
+{
+    struct strbuf uri = {0};
+    strbuf_add(&uri, "file:");
+    for (; *path != '\0'; path++) {
+        if (strchr("%?# ", *path) != NULL)
+            strbuf_printf(&uri, "%%%02X", (unsigned)(unsigned char)*path);
+        else
+            strbuf_add_bytes(&uri, path, 1);
+    }
+    strbuf_add(&uri, "?immutable=1");
+    const char *copy = arena_strdup(arena, uri.text);
+    strbuf_release(&uri);
+    return copy;
+}
+
+static bool has_log(struct arena *arena, const char *path)
+{
+    struct stat facts;
+    return stat(arena_printf(arena, "%s-wal", path), &facts) == 0 && facts.st_size > 0;
+}
+
+static enum status open_connection(struct store *store, bool is_new, int busy_ms, struct diag *diag)
+{
+    struct arena *arena = &store->arena;
+    /* "./" keeps SQLite from reading a name like ":memory:" or "file:x" as something else. */
+    const char *name =
+        store->path[0] == '/' ? store->path : arena_printf(arena, "./%s", store->path);
+    int flags = SQLITE_OPEN_READWRITE;
+    /* A reader that may write closes cleanly: a read-only one leaves -wal and -shm behind. Where
+       nothing may be written, a file that stands alone is read as one that cannot change. */
+    if (store->mode == STORE_READ &&
+        (!store_is_writable(store->path) || !store_is_writable(store_folder(arena, store->path)))) {
+        flags = SQLITE_OPEN_READONLY;
+        if (!has_log(arena, store->path)) {
+            name = immutable_uri(arena, name);
+            flags |= SQLITE_OPEN_URI;
+        }
+    }
+    if (is_new)
+        flags |= SQLITE_OPEN_CREATE;
+    const int code = sqlite3_open_v2(name, &store->db,
+                                     flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (code != SQLITE_OK)
+        return store_fail(store, "open", code, diag);
+    sqlite3_busy_timeout(store->db, busy_ms);
+    return store_exec(store, "open",
+                      store->mode == STORE_READ
+                          ? "PRAGMA query_only = ON; PRAGMA cell_size_check = ON"
+                          : "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON",
+                      diag);
+}
+
+enum status store_open_within(const char *path, enum store_mode mode, int busy_ms,
+                              struct store **store, struct diag *diag)
+{
+    struct arena arena = {0};
+    struct store *opened = NULL;
+    bool is_new = false;
+    *store = NULL;
+    enum status status = store_check_file(path, mode, &is_new, diag);
+    if (status != STATUS_OK)
+        goto out;
+    opened = ARENA_NEW(&arena, struct store);
+    opened->arena = arena;
+    opened->path = arena_strdup(&opened->arena, path);
+    opened->mode = mode;
+    status = open_connection(opened, is_new, busy_ms, diag);
+    if (status != STATUS_OK)
+        goto out;
+    if (is_new)
+        status = create_if_empty(opened, diag);
+    if (status == STATUS_OK)
+        status = check_version(opened, diag);
+    if (status == STATUS_OK && !is_new)
+        status = check_content(opened, diag);
+    if (status == STATUS_OK && mode == STORE_WRITE)
+        status = choose_journal(opened, diag);
+out:
+    if (status != STATUS_OK)
+        store_close(opened);
+    else
+        *store = opened;
+    return status;
+}
+
+enum status store_open(const char *path, enum store_mode mode, struct store **store,
+                       struct diag *diag)
+{
+    return store_open_within(path, mode, STORE_BUSY_MS, store, diag);
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    sqlite3_finalize(store->insert_run);
+    for (int i = 0; i < STORE_TABLE_COUNT; i++)
+        sqlite3_finalize(store->insert_rows[i]);
+    /* The last connection to close copies the log into the file and removes it. */
+    sqlite3_close(store->db);
+    struct arena arena = store->arena;
+    arena_release(&arena);
+}

@@ -1,0 +1,72 @@
+/*
+ * store/store_private.h: what the files of this room share.
+ *
+ * A child table of `run` is described once (struct store_table): its rows' place in struct outcome
+ * and its columns as metrics. From that come CREATE TABLE, the rows of `meta`, INSERT and SELECT.
+ */
+#ifndef FSDPSIM_STORE_STORE_PRIVATE_H
+#define FSDPSIM_STORE_STORE_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "base/strbuf.h"
+#include "store/store.h"
+
+enum {
+    STORE_APPLICATION_ID = 0x66736470, /* "fsdp", bytes 68 to 71 of the file */
+    STORE_BUSY_MS = 5000,
+    STORE_TABLE_COUNT = 7,
+};
+
+struct store_table {
+    const char *name, *help;
+    const struct metric *columns; /* after run_id and position; ends with name NULL */
+    const char *key;              /* with run_id the primary key; "position": rows are a list */
+    size_t rows_offset, count_offset, row_bytes; /* in struct outcome; row_bytes 0: derived rows */
+};
+extern const struct store_table store_tables[STORE_TABLE_COUNT];
+enum { STORE_TABLE_METRIC = 0, STORE_TABLE_MEMORY_PEAK = 1 }; /* the derived ones */
+
+/* Columns of `run` that are not metrics of the outcome, in order, after `id`. */
+extern const struct metric store_run_columns[];
+
+struct store {
+    struct arena arena;
+    const char *path; /* as the user gave it */
+    enum store_mode mode;
+    sqlite3 *db;
+    sqlite3_stmt *insert_run;
+    sqlite3_stmt *insert_rows[STORE_TABLE_COUNT];
+};
+
+/* store_open with another patience, for tests of a locked file. */
+MUST_CHECK enum status store_open_within(const char *path, enum store_mode mode, int busy_ms,
+                                         struct store **store, struct diag *diag);
+
+/* Creates all tables of an empty database, inside the caller's transaction. */
+MUST_CHECK enum status store_create_schema(struct store *store, struct diag *diag);
+
+/* Judges the file before SQLite sees it: kind, mode bits, header. `is_new`: missing or empty. */
+MUST_CHECK enum status store_check_file(const char *path, enum store_mode mode, bool *is_new,
+                                        struct diag *diag);
+/* Whether its file system has the shared memory and locks that WAL needs. */
+bool store_is_local(const char *path);
+/* Some write bit is set and we may write: for root too, mode 0444 is read-only. */
+bool store_is_writable(const char *path);
+/* The folder of a file, links followed; "." for a bare name. */
+const char *store_folder(struct arena *arena, const char *path);
+
+/* Adds a message for a failed SQLite call; `doing`: "open", "write to", "read". */
+MUST_CHECK enum status store_fail(const struct store *store, const char *doing, int code,
+                                  struct diag *diag);
+MUST_CHECK enum status store_exec(struct store *store, const char *doing, const char *sql,
+                                  struct diag *diag);
+MUST_CHECK enum status store_prepare(struct store *store, const char *doing, const char *sql,
+                                     sqlite3_stmt **statement, struct diag *diag);
+/* Binds the fields of `item` to the parameters from `first` on; returns the SQLite code. */
+int store_bind_fields(sqlite3_stmt *statement, int first, const void *item,
+                      const struct metric *fields);
+/* Text of the names of `fields`, each after `separator`. */
+void store_add_names(struct strbuf *sql, const char *separator, const struct metric *fields);
+
+#endif

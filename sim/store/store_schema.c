@@ -1,0 +1,280 @@
+/* store/store_schema.c: tables, view and `meta`, all from the tables of columns. */
+#include "store/store_private.h"
+
+#define STRUCT_FIELD(type, field, in, what, explains)                                              \
+    {                                                                                              \
+        .name = #field, .unit = in, .kind = what, .offset = offsetof(struct type, field),          \
+        .help = explains                                                                           \
+    }
+
+const struct metric store_run_columns[] = {
+    {.name = "created_utc", .unit = "text", .kind = METRIC_TEXT, .help = "when it was stored"},
+    {.name = "fsdpsim_version", .unit = "text", .kind = METRIC_TEXT, .help = "program version"},
+    {.name = "model_version",
+     .unit = "count",
+     .kind = METRIC_INT,
+     .help = "moves when the same input gives other numbers"},
+    {.name = "config_hash",
+     .unit = "text",
+     .kind = METRIC_TEXT,
+     .help = "128-bit hash of the resolved content, the seed and model_version"},
+    {.name = "fingerprint",
+     .unit = "text",
+     .kind = METRIC_TEXT,
+     .help = "64-bit hash of the trajectory of events"},
+    {.name = NULL},
+};
+
+static const struct metric config_columns[] = {
+    {.name = "key",
+     .unit = "text",
+     .kind = METRIC_TEXT,
+     .offset = offsetof(struct outcome_origin, path),
+     .help = "dotted path in the configuration"},
+    STRUCT_FIELD(outcome_origin, value, "text", METRIC_TEXT, "value in force, with its unit"),
+    STRUCT_FIELD(outcome_origin, origin, "text", METRIC_TEXT, "file, command line or default"),
+    {.name = NULL},
+};
+
+static const struct metric metric_columns[] = {
+    {.name = "name", .unit = "text", .kind = METRIC_TEXT, .help = "column of run"},
+    {.name = "value",
+     .unit = "see unit",
+     .kind = METRIC_DOUBLE,
+     .help = "the number; an undefined one has no row"},
+    {.name = "unit", .unit = "text", .kind = METRIC_TEXT, .help = "its unit; 1: a fraction"},
+    {.name = NULL},
+};
+
+static const struct metric memory_columns[] = {
+    {.name = "category", .unit = "text", .kind = METRIC_TEXT, .help = "what the memory holds"},
+    {.name = "bytes",
+     .unit = "bytes",
+     .kind = METRIC_INT,
+     .help = "at the instant of the device peak"},
+    {.name = NULL},
+};
+
+static const struct metric warning_columns[] = {
+    {.name = "message", .unit = "text", .kind = METRIC_TEXT, .help = "what the run warned of"},
+    {.name = NULL},
+};
+
+#define ROWS(list, number, type)                                                                   \
+    .rows_offset = offsetof(struct outcome, list),                                                 \
+    .count_offset = offsetof(struct outcome, number), .row_bytes = sizeof(type)
+
+const struct store_table store_tables[STORE_TABLE_COUNT] = {
+    [STORE_TABLE_METRIC] = {.name = "metric",
+                            .help = "every number of a run",
+                            .columns = metric_columns,
+                            .key = "name"},
+    [STORE_TABLE_MEMORY_PEAK] = {.name = "memory_peak",
+                                 .help = "composition of the device peak",
+                                 .columns = memory_columns,
+                                 .key = "category"},
+    {.name = "run_config",
+     .help = "configuration in force",
+     .columns = config_columns,
+     .key = "key",
+     ROWS(origins, origin_count, struct outcome_origin)},
+    {.name = "unit_time",
+     .help = "FSDP units",
+     .columns = outcome_unit_fields,
+     .key = "position",
+     ROWS(units, unit_count, struct outcome_unit)},
+    {.name = "collective",
+     .help = "kinds of collective",
+     .columns = outcome_collective_fields,
+     .key = "position",
+     ROWS(collectives, collective_count, struct outcome_collective)},
+    {.name = "link_use",
+     .help = "classes of links",
+     .columns = outcome_link_fields,
+     .key = "position",
+     ROWS(links, link_count, struct outcome_link)},
+    {.name = "warning",
+     .help = "warnings of a run",
+     .columns = warning_columns,
+     .key = "position",
+     ROWS(warnings, warning_count, const char *)},
+};
+
+/* Keys of the configuration that people sweep and that are no metric: columns of v_runs. */
+static const struct swept_key {
+    const char *column, *key, *help;
+    bool is_integer;
+} swept_keys[] = {
+    {"nodes", "nodes", "hosts asked for", true},
+    {"global_batch", "train.global_batch", "sequences of a step", true},
+    {"optimizer", "train.optimizer.name", "optimizer", false},
+    {"activation_checkpointing", "train.activation_checkpointing", "what is recomputed", false},
+    {"param_dtype", "train.precision.param_dtype", "type of compute and all-gather", false},
+    {"reduce_dtype", "train.precision.reduce_dtype", "type of reduce-scatter", false},
+    {"compile", "train.compile", "torch.compile", false},
+    {"dp_replicate", "mesh.dp_replicate", "replicas (HSDP)", true},
+    {"dp_shard", "mesh.dp_shard", "ranks that share a copy; -1: all", true},
+    {"tp", "mesh.tp", "tensor parallel ranks", true},
+    {"pp", "mesh.pp", "pipeline stages", true},
+    {"cp", "mesh.cp", "context parallel ranks", true},
+    {"ep", "mesh.ep", "expert parallel ranks", true},
+    {"api", "fsdp.api", "sharding API", false},
+    {"wrap", "fsdp.wrap", "what makes a unit", false},
+    {"reshard_after_forward", "fsdp.reshard_after_forward", "free gathered parameters", false},
+    {"forward_prefetch", "fsdp.forward_prefetch", "units gathered ahead, forward", true},
+    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward (fsdp1)", false},
+    {"nic_bandwidth", "cluster.host.nics.bandwidth", "of one NIC and direction", false},
+    {"seed", "simulate.seed", "random seed", true},
+    {"network", "simulate.network", "flows or messages", false},
+};
+enum { SWEPT_KEY_COUNT = sizeof(swept_keys) / sizeof(swept_keys[0]) };
+
+/* Name, type and checks. NaN is NULL to SQLite, so NOT NULL refuses it; infinity is refused here.
+ */
+static void add_column(struct strbuf *sql, const struct metric *column)
+{
+    const char *null = column->is_optional ? "" : " NOT NULL";
+    switch (column->kind) {
+    case METRIC_DOUBLE:
+        strbuf_printf(sql,
+                      ",\n %s REAL%s CONSTRAINT \"%s is finite\""
+                      " CHECK (abs(%s) <= 1.7976931348623157e308)",
+                      column->name, null, column->name, column->name);
+        break;
+    case METRIC_INT:
+        strbuf_printf(sql, ",\n %s INTEGER%s", column->name, null);
+        break;
+    case METRIC_BOOL:
+        strbuf_printf(sql, ",\n %s INTEGER%s CONSTRAINT \"%s is 0 or 1\" CHECK (%s IN (0, 1))",
+                      column->name, null, column->name, column->name);
+        break;
+    case METRIC_TEXT:
+        strbuf_printf(sql, ",\n %s TEXT%s", column->name, null);
+        break;
+    }
+}
+
+static void add_columns(struct strbuf *sql, const struct metric *columns)
+{
+    for (const struct metric *column = columns; column->name != NULL; column++)
+        add_column(sql, column);
+}
+
+static bool is_list(const struct store_table *table)
+{
+    return table->row_bytes > 0;
+}
+
+static void add_child_table(struct strbuf *sql, const struct store_table *table)
+{
+    strbuf_printf(sql,
+                  "CREATE TABLE %s (\n run_id INTEGER NOT NULL REFERENCES run (id)"
+                  " ON DELETE CASCADE",
+                  table->name);
+    if (is_list(table))
+        strbuf_add(sql, ",\n position INTEGER NOT NULL");
+    add_columns(sql, table->columns);
+    strbuf_printf(sql, ",\n PRIMARY KEY (run_id, %s)\n) STRICT, WITHOUT ROWID;\n", table->key);
+}
+
+static void add_view(struct strbuf *sql)
+{
+    strbuf_add(sql, "CREATE VIEW v_runs AS SELECT run.*");
+    for (int i = 0; i < SWEPT_KEY_COUNT; i++) {
+        const struct swept_key *swept = &swept_keys[i];
+        strbuf_printf(sql,
+                      ",\n (SELECT %s FROM run_config AS c WHERE c.run_id = run.id AND"
+                      " c.key = '%s') AS %s",
+                      swept->is_integer ? "CAST(c.value AS INTEGER)" : "c.value", swept->key,
+                      swept->column);
+    }
+    strbuf_add(sql, "\nFROM run;\n");
+}
+
+struct meta_writer {
+    sqlite3_stmt *insert;
+    int code; /* the first failure */
+};
+
+static void add_meta(struct meta_writer *meta, const char *table, const char *column,
+                     const char *unit, const char *help)
+{
+    const char *const values[] = {table, column, unit, help};
+    for (int i = 0; i < 4 && meta->code == SQLITE_OK; i++)
+        meta->code = sqlite3_bind_text(meta->insert, i + 1, values[i], -1, SQLITE_STATIC);
+    if (meta->code != SQLITE_OK)
+        return;
+    const int code = sqlite3_step(meta->insert);
+    const int reset_code = sqlite3_reset(meta->insert);
+    meta->code = code == SQLITE_DONE ? SQLITE_OK : reset_code;
+}
+
+static void add_meta_columns(struct meta_writer *meta, const char *table,
+                             const struct metric *columns)
+{
+    for (const struct metric *column = columns; column->name != NULL; column++)
+        add_meta(meta, table, column->name, column->unit, column->help);
+}
+
+static void add_meta_run(struct meta_writer *meta, const char *table)
+{
+    add_meta(meta, table, "id", "count", "number of the run in this file");
+    add_meta_columns(meta, table, store_run_columns);
+    add_meta_columns(meta, table, outcome_metrics);
+}
+
+static int write_meta(sqlite3_stmt *insert)
+{
+    struct meta_writer meta = {.insert = insert, .code = SQLITE_OK};
+    add_meta(&meta, "meta", "table_name", "text", "table or view");
+    add_meta(&meta, "meta", "column_name", "text", "its column");
+    add_meta(&meta, "meta", "unit", "text", "SI unit; 1: a fraction");
+    add_meta(&meta, "meta", "help", "text", "what it means");
+    add_meta_run(&meta, "run");
+    for (int i = 0; i < STORE_TABLE_COUNT; i++) {
+        const struct store_table *table = &store_tables[i];
+        add_meta(&meta, table->name, "run_id", "count", "run.id");
+        if (is_list(table))
+            add_meta(&meta, table->name, "position", "count", "order of the rows of a run, from 0");
+        add_meta_columns(&meta, table->name, table->columns);
+    }
+    add_meta_run(&meta, "v_runs");
+    for (int i = 0; i < SWEPT_KEY_COUNT; i++)
+        add_meta(&meta, "v_runs", swept_keys[i].column, swept_keys[i].is_integer ? "count" : "text",
+                 swept_keys[i].help);
+    return meta.code;
+}
+
+enum status store_create_schema(struct store *store, struct diag *diag)
+{
+    struct strbuf sql = {0};
+    sqlite3_stmt *insert = NULL;
+    enum status status = STATUS_OK;
+
+    strbuf_printf(&sql, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n",
+                  STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
+    strbuf_add(&sql,
+               "CREATE TABLE meta (\n table_name TEXT NOT NULL,\n column_name TEXT NOT NULL,\n"
+               " unit TEXT NOT NULL,\n help TEXT NOT NULL,\n"
+               " PRIMARY KEY (table_name, column_name)\n) STRICT, WITHOUT ROWID;\n"
+               "CREATE TABLE run (\n id INTEGER NOT NULL PRIMARY KEY");
+    add_columns(&sql, store_run_columns);
+    add_columns(&sql, outcome_metrics);
+    strbuf_add(&sql, "\n) STRICT;\nCREATE INDEX run_by_config ON run (config_hash);\n");
+    for (int i = 0; i < STORE_TABLE_COUNT; i++)
+        add_child_table(&sql, &store_tables[i]);
+    add_view(&sql);
+    status = store_exec(store, "create", sql.text, diag);
+    if (status != STATUS_OK)
+        goto out;
+    status = store_prepare(store, "create", "INSERT INTO meta VALUES (?, ?, ?, ?)", &insert, diag);
+    if (status != STATUS_OK)
+        goto out;
+    const int code = write_meta(insert);
+    if (code != SQLITE_OK)
+        status = store_fail(store, "create", code, diag);
+out:
+    sqlite3_finalize(insert);
+    strbuf_release(&sql);
+    return status;
+}
