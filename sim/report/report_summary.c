@@ -30,7 +30,7 @@ static void choose_scales(struct summary *summary)
     }
     summary->second_scale = shortest_s >= 0.1 ? 1 : shortest_s >= 1e-4 ? 1e3 : 1e6;
     summary->second_unit = shortest_s >= 0.1 ? "s" : shortest_s >= 1e-4 ? "ms" : "us";
-    summary->second_decimals = shortest_s >= 0.1 && shortest_s < 1 ? 4 : 3;
+    summary->second_decimals = shortest_s >= 0.1 && shortest_s < 10 ? 4 : 3;
     summary->byte_scale = largest_bytes >= 0x1p30 ? 0x1p-30 : 0x1p-20;
     summary->byte_unit = largest_bytes >= 0x1p30 ? "GiB" : "MiB";
     summary->byte_decimals = 2;
@@ -293,19 +293,50 @@ static void add_memory(struct summary *summary)
     add_fits(summary);
 }
 
+static bool has_warning(const struct outcome *outcome, const char *text)
+{
+    for (int32_t i = 0; i < outcome->warning_count; i++) {
+        if (text_equal(outcome->warnings[i], text))
+            return true;
+    }
+    return false;
+}
+
+/* "warning (runs 1, 3): …", once for all runs from `first` on that have it. */
+static void write_warning(const struct summary *summary, int32_t first, const char *text,
+                          FILE *file)
+{
+    int32_t run_count = 0;
+    for (int32_t i = first; i < summary->count; i++)
+        run_count += has_warning(summary->outcomes[i], text) ? 1 : 0;
+    fputs("warning", file);
+    if (run_count < summary->count) {
+        const char *separator = run_count > 1 ? " (runs " : " (run ";
+        for (int32_t i = first; i < summary->count; i++) {
+            if (!has_warning(summary->outcomes[i], text))
+                continue;
+            fprintf(file, "%s%" PRId32, separator, i + 1);
+            separator = ", ";
+        }
+        fputc(')', file);
+    }
+    fprintf(file, ": %s\n", text);
+}
+
 static void write_warnings(const struct summary *summary, FILE *file)
 {
     bool is_first = true;
     for (int32_t i = 0; i < summary->count; i++) {
         const struct outcome *outcome = summary->outcomes[i];
         for (int32_t k = 0; k < outcome->warning_count; k++) {
-            fprintf(file, "%s", is_first ? "\n" : "");
+            bool is_said = false;
+            for (int32_t before = 0; before < i; before++)
+                is_said = is_said || has_warning(summary->outcomes[before], outcome->warnings[k]);
+            if (is_said)
+                continue;
+            fputs(is_first ? "\n" : "", file);
             is_first = false;
-            if (summary->count == 1)
-                fprintf(file, "warning: %s\n", outcome->warnings[k]);
-            else
-                fprintf(file, "warning (run %d, %s): %s\n", (int)i + 1, outcome->config_name,
-                        outcome->warnings[k]);
+            write_warning(summary, i, outcome->warnings[k], file);
         }
     }
 }
