@@ -1,14 +1,20 @@
 /*
  * observe/observe.h: observers that turn what the machine tells into facts.
  *
- * breakdown: per rank class, interval unions (never sums of durations), for the reported steps:
+ * The reported time of a class runs from the MARK_STEP_END of its last warm-up step (without
+ * warm-up: from the MARK_STEP_BEGIN of its first step) to its last MARK_STEP_END, so the host's gap
+ * between steps counts. Memory is watched from the prologue on.
+ *
+ * breakdown: per rank class, interval unions (never sums of durations):
  *   step = compute + exposed_comm + idle, comm = union of collective kernels, comm_wait the part of
- *   it spent waiting for other ranks, copy the part of compute that is FSDP's own copies, memcpy the
- *   part of idle in which only memory copies run.
- * ledger: per rank class, active bytes in host order and by category, peak and its composition;
- *   per pool (stream) high-water marks, whose sum is what a caching allocator reserves.
- * units: per unit, compute / all-gather / reduce-scatter time and how long compute waited for it.
- * links: bytes and busy time of each resource class.
+ *   it in which a kernel waited for other ranks, copy the part of compute that is FSDP's own
+ * copies, memcpy the part of idle in which only memory copies run. Example: a gather runs 0-10,
+ * kernels 4-30, the step ends at 32: compute 26, comm 10, exposed 4, idle 2. ledger: per rank
+ * class, active bytes in host order and by category, peak and its composition; per pool (stream)
+ * high-water marks over the whole run, whose sum is what a caching allocator reserves (left out:
+ * fragmentation inside a pool). units: per unit, compute / all-gather / reduce-scatter time and how
+ * long communication was exposed. links: bytes and busy time of each resource class, in the
+ * reported time of class 0.
  */
 #ifndef FSDPSIM_OBSERVE_OBSERVE_H
 #define FSDPSIM_OBSERVE_OBSERVE_H
@@ -19,28 +25,29 @@
 #include "base/arena.h"
 #include "machine/machine.h"
 
-struct breakdown { /* of one class, picoseconds, summed over the reported steps */
-    int64_t step_ps;      /* period: end of step to end of step, summed */
+struct breakdown {   /* of one class, picoseconds, summed over the reported steps */
+    int64_t step_ps; /* period: end of step to end of step, summed */
     int64_t compute_ps, comm_ps, comm_wait_ps, copy_ps, exposed_ps, idle_ps, memcpy_ps;
     int64_t forward_ps, backward_ps, optimizer_ps; /* between marks of the step */
 };
 
 struct unit_facts { /* of one class, per reported step on average is the caller's division */
-    int64_t forward_ps, backward_ps;  /* its segments running (sum) */
+    int64_t forward_ps, backward_ps;          /* its segments running (sum) */
     int64_t all_gather_ps, reduce_scatter_ps; /* its collective kernels running (sum) */
-    int64_t exposed_ps;  /* part of its collectives' time in which no compute ran */
+    int64_t exposed_ps; /* part of its collectives' time in which no compute ran */
     int64_t all_gather_count, reduce_scatter_count;
     double all_gather_bytes, reduce_scatter_bytes;
 };
 
-struct memory_facts { /* of one class */
-    int64_t peak_active_bytes, peak_reserved_bytes;
-    int64_t first_step_peak_active_bytes;
+struct memory_facts {          /* of one class */
+    int64_t peak_active_bytes; /* steady: steps 1, 2, …; of the only step when one is played */
+    int64_t peak_reserved_bytes;
+    int64_t first_step_peak_active_bytes;            /* prologue included */
     int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* at the active peak, steady steps */
-    int32_t peak_unit;            /* unit of the tensor whose allocation made the peak, -1 */
+    int32_t peak_unit; /* unit of the tensor whose allocation made the peak, -1 */
     const char *peak_tensor;
     int32_t pool_count;
-    int64_t *pool_peak_bytes;     /* by stream */
+    int64_t *pool_peak_bytes; /* by stream */
 };
 
 struct resource_facts {
@@ -50,7 +57,9 @@ struct resource_facts {
 
 struct facts;
 
-/* `warmup` steps are watched for memory but not for time. */
+/* The first `warmup` steps are watched for memory but not for time; `steps` follow that are
+   reported: the machine plays warmup + steps. One program for all classes (program_count 1), or one
+   each. */
 struct facts *facts_new(struct arena *arena, const struct layout *layout,
                         const struct program *const *programs, int32_t program_count,
                         int32_t warmup, int32_t steps);
