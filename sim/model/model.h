@@ -115,7 +115,7 @@ struct module_kind {
     /*
      * Largest extra live at once beside the saved set (all of it, until the module is done) and,
      * in forward, the output. Backward includes the gradient that comes in and the one that goes
-     * out, not the gradients of parameters. Formulas: model_llama.c.
+     * out, not the gradients of parameters. Formulas: llama_block.c.
      */
     int64_t forward_temp_bytes;
     int64_t backward_temp_bytes;

@@ -214,10 +214,7 @@ static void check_hidden_act(struct config *config, const char *path, const char
     for (int i = 0; known[i] != NULL; i++)
         if (strcmp(hidden_act, known[i]) == 0)
             return;
-    const char *nearest = nearest_name(hidden_act, known);
     const char *accepted = "accepted: silu, swish, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh";
-    if (nearest != NULL)
-        accepted = arena_printf(config->arena, "did you mean '%s'? %s", nearest, accepted);
     config_error(config, child_path(config, path, "hidden_act"), accepted,
                  "unknown activation '%s'", hidden_act);
 }

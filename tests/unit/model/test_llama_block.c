@@ -1,0 +1,261 @@
+/*
+ * One Llama block, by hand. The small model has T = 2·128 = 256 tokens; in bf16 an operand of all
+ * tokens is hidden = query = 49,152 B, key = 16,384 B, ffn = 81,920 B.
+ */
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "model_fixture.h"
+
+extern const struct check_case llama_block_cases[];
+
+static const struct module_kind *small_block(struct arena *arena, struct train_shape shape)
+{
+    struct model_config config = fixture_small();
+    return fixture_kind(fixture_build(arena, &config, &shape), MODULE_BLOCK);
+}
+
+/*
+ * GEMMs: 2·(2·96·96 + 2·96·32 + 3·96·160)·256 = 36,175,872; causal attention 2·128·96·256 =
+ * 6,291,456; backward 2 and 2.5 times those; the MFU counts full attention.
+ */
+static void test_flop(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    for (int compiled = 0; compiled < 2; compiled++) {
+        shape.is_compiled = compiled != 0;
+        const struct module_kind *block = small_block(&arena, shape);
+        CHECK_NEAR(kernel_list_flop(&block->forward), 36175872.0 + 6291456.0, 1e-15);
+        CHECK_NEAR(kernel_list_flop(&block->backward), 2 * 36175872.0 + 2.5 * 6291456.0, 1e-15);
+        CHECK_NEAR(block->model_flop, 36175872.0 + 2 * 6291456.0, 1e-15);
+    }
+    arena_release(&arena);
+}
+
+static void test_gemm_shapes(void)
+{
+    static const struct {
+        const char *name;
+        bool is_backward;
+        int64_t m, n, k;
+        double bytes; /* 2·(mk + kn + mn) */
+    } rows[] = {
+        {"q_proj", false, 256, 96, 96, 116736},
+        {"k_proj", false, 256, 32, 96, 71680},
+        {"v_proj", false, 256, 32, 96, 71680},
+        {"o_proj", false, 256, 96, 96, 116736},
+        {"gate_proj", false, 256, 160, 96, 161792},
+        {"up_proj", false, 256, 160, 96, 161792},
+        {"down_proj", false, 256, 96, 160, 161792},
+        {"k_proj.input_grad", true, 256, 96, 32, 71680},
+        {"k_proj.weight_grad", true, 32, 96, 256, 71680},
+        {"down_proj.input_grad", true, 256, 160, 96, 161792},
+        {"down_proj.weight_grad", true, 96, 160, 256, 161792},
+    };
+    struct arena arena = {0};
+    const struct module_kind *block = small_block(&arena, fixture_shape(128, 2));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].name);
+        const struct kernel_list *list = rows[i].is_backward ? &block->backward : &block->forward;
+        const struct kernel *kernel = fixture_kernel(list, rows[i].name);
+        CHECK_INT(kernel->kind, KERNEL_GEMM);
+        CHECK_INT(kernel->pass, rows[i].is_backward ? PASS_BACKWARD : PASS_FORWARD);
+        CHECK_INT(kernel->dtype, DTYPE_BF16);
+        CHECK_INT(kernel->m, rows[i].m);
+        CHECK_INT(kernel->n, rows[i].n);
+        CHECK_INT(kernel->k, rows[i].k);
+        CHECK_INT(kernel->batch, 1);
+        CHECK_NEAR(kernel->bytes, rows[i].bytes, 1e-15);
+        CHECK_NEAR(kernel->flop, 2.0 * (double)(rows[i].m * rows[i].n * rows[i].k), 1e-15);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* 12 = 2·6 heads; q, k, v, output: 2·49,152 + 2·16,384, log-sum-exp 4·6·256 = 6,144. */
+static void test_attention(void)
+{
+    struct arena arena = {0};
+    const struct module_kind *block = small_block(&arena, fixture_shape(128, 2));
+    const struct kernel *forward = fixture_kernel(&block->forward, "attention");
+    const struct kernel *backward = fixture_kernel(&block->backward, "attention.grad");
+    CHECK_INT(forward->kind, KERNEL_ATTENTION);
+    CHECK_INT(forward->m, 128);
+    CHECK_INT(forward->n, 128);
+    CHECK_INT(forward->k, 16);
+    CHECK_INT(forward->batch, 12);
+    CHECK_NEAR(forward->flop, 4.0 * 2 * 6 * 128 * 128 * 16 / 2, 1e-15);
+    CHECK_NEAR(forward->bytes, 137216.0, 1e-15);
+    CHECK_INT(backward->kind, KERNEL_ATTENTION);
+    CHECK_INT(backward->pass, PASS_BACKWARD);
+    CHECK_NEAR(backward->flop / forward->flop, 2.5, 1e-15);
+    CHECK_NEAR(backward->bytes, 4 * 49152.0 + 4 * 16384.0 + 3 * 6144.0, 1e-15);
+    arena_release(&arena);
+}
+
+/*
+ * Forward, eager: norms 2·99,520; projections 116,736·2 + 71,680·2 + 161,792·3; rotary q 499,712
+ * and k 172,032; attention 137,216; residuals 2·147,456; silu 163,840; mul 245,760: 2,574,720.
+ * Compiled: rotary 139,264, residual + norm 197,824, silu·mul 245,760: 1,829,248. Backward without
+ * its GEMMs (twice the forward's: 1,724,416) and attention (280,576): eager 9·81,920 + rotary
+ * 671,744 + norm gradients 2·(148,672 + 99,520) + 5 sums of 147,456; compiled 5·81,920 + 139,264 +
+ * post norm (5 + 3)·49,152 + input norm (6 + 4)·49,152 + 4·1,216.
+ */
+static void test_bytes(void)
+{
+    static const struct {
+        const char *name;
+        bool is_compiled;
+        int32_t forward_count, backward_count;
+        double forward_bytes, backward_bytes;
+    } rows[] = {
+        {"eager", false, 20, 33, 2574720,
+         1724416.0 + 280576 + 737280 + 671744 + 2 * (148672 + 99520) + 5 * 147456},
+        {"compiled", true, 13, 21, 1829248,
+         1724416.0 + 280576 + 409600 + 139264 + 18 * 49152 + 4 * 1216},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].name);
+        struct train_shape shape = fixture_shape(128, 2);
+        shape.is_compiled = rows[i].is_compiled;
+        const struct module_kind *block = small_block(&arena, shape);
+        CHECK_INT(block->forward.count, rows[i].forward_count);
+        CHECK_INT(block->backward.count, rows[i].backward_count);
+        CHECK_NEAR(kernel_list_bytes(&block->forward), rows[i].forward_bytes, 1e-15);
+        CHECK_NEAR(kernel_list_bytes(&block->backward), rows[i].backward_bytes, 1e-15);
+        CHECK_INT(block->host_op_count, 20);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* fp32: the rotary's casts vanish: 4 kernels fewer a pass. */
+static void test_fp32_kernels(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.compute_dtype = DTYPE_FP32;
+    const struct module_kind *block = small_block(&arena, shape);
+    CHECK_INT(block->forward.count, 16);
+    CHECK_INT(block->backward.count, 29);
+    CHECK_INT(block->host_op_count, 16);
+    CHECK_NEAR(fixture_kernel(&block->forward, "q_proj")->bytes, 2 * 116736.0, 1e-15);
+    CHECK_NEAR(fixture_kernel(&block->forward, "rotary.q")->bytes, 2 * 98304.0 + 8192, 1e-15);
+    arena_release(&arena);
+}
+
+/* Biases: q 96 + k 32 + v 32 + o 96, gate 160 + up 160 + down 96; one reduction each. */
+static void test_biases(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    struct train_shape shape = fixture_shape(128, 2);
+    int64_t plain = model_config_parameters(&config);
+    config.llama.attention_bias = true;
+    config.llama.mlp_bias = true;
+    const struct model *model = fixture_build(&arena, &config, &shape);
+    const struct module_kind *block = fixture_kind(model, MODULE_BLOCK);
+    CHECK_INT(model->parameters - plain, 3 * (256 + 416));
+    CHECK_INT(model_config_parameters(&config), model->parameters);
+    CHECK_INT(block->param_count, 16);
+    CHECK_INT(block->backward.count, 33 + 7);
+    /* Reads 256 rows of 160 gradients, writes 160. */
+    CHECK_NEAR(fixture_kernel(&block->backward, "up_proj.bias_grad")->bytes, 2.0 * 160 * 257,
+               1e-15);
+    arena_release(&arena);
+}
+
+static void test_params(void)
+{
+    static const struct {
+        const char *name;
+        int64_t dim0, rest;
+    } rows[] = {
+        {"self_attn.q_proj.weight", 4096, 4096},     {"self_attn.k_proj.weight", 1024, 4096},
+        {"self_attn.v_proj.weight", 1024, 4096},     {"self_attn.o_proj.weight", 4096, 4096},
+        {"mlp.gate_proj.weight", 14336, 4096},       {"mlp.up_proj.weight", 14336, 4096},
+        {"mlp.down_proj.weight", 4096, 14336},       {"input_layernorm.weight", 4096, 1},
+        {"post_attention_layernorm.weight", 4096, 1}};
+    struct arena arena = {0};
+    struct model_config config = fixture_llama_8b();
+    struct train_shape shape = fixture_shape(8192, 1);
+    const struct module_kind *block =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    if (CHECK_INT(block->param_count, 9))
+        for (int i = 0; i < 9; i++) {
+            CHECK_TEXT(block->params[i].name, rows[i].name);
+            CHECK_INT(block->params[i].dim0, rows[i].dim0);
+            CHECK_INT(block->params[i].rest, rows[i].rest);
+        }
+    CHECK_INT(block->numel, 218112000);
+    arena_release(&arena);
+}
+
+/* Bytes per token, saved and live, by shape of model. */
+static void test_memory(void)
+{
+    struct llama_config llama_8b = fixture_llama_8b().llama;
+    /* Attention far wider than the rest: h 64, 8 heads of 64, f 32. */
+    struct llama_config wide = {.hidden_size = 64,
+                                .intermediate_size = 32,
+                                .num_hidden_layers = 2,
+                                .num_attention_heads = 8,
+                                .head_dim = 64,
+                                .vocab_size = 100};
+    const struct {
+        const char *name;
+        const struct llama_config *llama;
+        enum dtype dtype;
+        bool is_compiled;
+        enum activation_checkpointing checkpointing;
+        int64_t saved, recompute_saved, forward_temp, backward_temp;
+    } rows[] = {
+        /* 12·4096 + 4·1024 + 8·14336 + 4·32 + 8; hidden; (h + 2f)·2 */
+        {"8B", &llama_8b, DTYPE_BF16, false, CHECKPOINT_NONE, 168072, 0, 8192, 65536},
+        {"8B compiled", &llama_8b, DTYPE_FP16, true, CHECKPOINT_NONE, 168072, 0, 8192, 65536},
+        /* (4·4096 + 2·4096 + 2·1024 + 4·14336)·4 + 128 + 8 */
+        {"8B fp32", &llama_8b, DTYPE_FP32, false, CHECKPOINT_NONE, 336008, 0, 16384, 131072},
+        /* the block's input; forward passes (2h + 3f)·2 */
+        {"8B full", &llama_8b, DTYPE_BF16, false, CHECKPOINT_FULL, 8192, 168072, 102400, 65536},
+        /* full set 4904, rotary at its widest 2·(2·64 + 2·512 + 3·512) + 8·1024 = 13568;
+           backward 2·(64 + 4·512) + 4·512 − 2·(128 + 128) */
+        {"wide", &wide, DTYPE_BF16, false, CHECKPOINT_NONE, 4904, 0, 8664, 5760},
+        /* rotary 13568 less the input 128 */
+        {"wide full", &wide, DTYPE_BF16, false, CHECKPOINT_FULL, 128, 4904, 13440, 5760},
+        /* compiled rotary 5376 − 4904 */
+        {"wide compiled", &wide, DTYPE_BF16, true, CHECKPOINT_NONE, 4904, 0, 472, 5760},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].name);
+        struct model_config config = {.family = FAMILY_LLAMA, .llama = *rows[i].llama};
+        struct train_shape shape = fixture_shape(1024, 3);
+        shape.compute_dtype = rows[i].dtype;
+        shape.is_compiled = rows[i].is_compiled;
+        shape.checkpointing = rows[i].checkpointing;
+        const struct module_kind *block =
+            fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+        CHECK_INT(block->saved_bytes, 3072 * rows[i].saved);
+        CHECK_INT(block->recompute_saved_bytes, 3072 * rows[i].recompute_saved);
+        CHECK_INT(block->is_recomputed, rows[i].checkpointing == CHECKPOINT_FULL);
+        CHECK_INT(block->forward_temp_bytes, 3072 * rows[i].forward_temp);
+        CHECK_INT(block->backward_temp_bytes, 3072 * rows[i].backward_temp);
+        CHECK_INT(block->output_bytes,
+                  3072 * rows[i].llama->hidden_size * dtype_bytes(rows[i].dtype));
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+const struct check_case llama_block_cases[] = {{"flop", test_flop},
+                                               {"gemm shapes", test_gemm_shapes},
+                                               {"attention", test_attention},
+                                               {"bytes", test_bytes},
+                                               {"fp32 kernels", test_fp32_kernels},
+                                               {"biases", test_biases},
+                                               {"params", test_params},
+                                               {"memory", test_memory},
+                                               {NULL, NULL}};

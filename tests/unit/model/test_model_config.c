@@ -1,0 +1,228 @@
+/* Model files as users write them: shipped ones, inline ones, and mistakes. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "config/config.h"
+#include "model_fixture.h"
+
+extern const struct check_case model_config_cases[];
+
+static const struct field root_fields[] = {{.key = "model",
+                                            .kind = FIELD_REF,
+                                            .is_required = true,
+                                            .choose = model_choose_table,
+                                            .folder = "models",
+                                            .also_json = "config.json",
+                                            .help = "a model"},
+                                           {0}};
+static const struct field_table root_table = {.name = "config",
+                                              .help = "a root with a model",
+                                              .fields = root_fields,
+                                              .struct_bytes = sizeof(struct model_config)};
+
+/* Binds `text` as a root file; the messages are returned, "" when there are none. */
+static const char *bind_text(struct arena *arena, const char *text, struct model_config *model)
+{
+    static const char *const folders[] = {FSDPSIM_SOURCE_DIR, NULL};
+    struct diag *diag = ARENA_NEW(arena, struct diag);
+    struct config *config = ARENA_NEW(arena, struct config);
+    struct source *source = ARENA_NEW(arena, struct source);
+    diag_init(diag, arena);
+    config_init(config, arena, diag, folders);
+    *source = (struct source){.name = "test.yaml", .text = text, .length = strlen(text)};
+    enum status status = node_parse(arena, source, &config->root, diag);
+    if (status == STATUS_OK)
+        status = config_bind(config, &root_table, model);
+    CHECK_INT(status == STATUS_OK, diag->error_count == 0);
+    return fixture_messages(arena, diag);
+}
+
+/* Every shipped model: parameters to the unit against the published counts, both ways. */
+static void test_shipped(void)
+{
+    static const struct {
+        const char *name;
+        int64_t parameters, layers;
+        bool is_tied;
+    } rows[] = {
+        {"llama-2-7b", 6738415616, 32, false},     {"llama-2-13b", 13015864320, 40, false},
+        {"llama-2-70b", 68976648192, 80, false},   {"llama-3-8b", 8030261248, 32, false},
+        {"llama-3-70b", 70553706496, 80, false},   {"llama-3.1-8b", 8030261248, 32, false},
+        {"llama-3.1-70b", 70553706496, 80, false}, {"llama-3.1-405b", 405853388800, 126, false},
+        {"llama-3.2-1b", 1235814400, 16, true},    {"llama-3.2-3b", 3212749824, 28, true},
+    };
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(2048, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].name);
+        struct model_config config = {0};
+        CHECK_TEXT(bind_text(&arena, arena_printf(&arena, "model: %s\n", rows[i].name), &config),
+                   "");
+        const struct model *model = fixture_build(&arena, &config, &shape);
+        CHECK_TEXT(model->name, rows[i].name);
+        CHECK_INT(model->parameters, rows[i].parameters);
+        CHECK_INT(model_config_parameters(&config), rows[i].parameters);
+        CHECK_INT(model->layers, rows[i].layers);
+        CHECK_INT(model->is_tied, rows[i].is_tied);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* Defaults are those of LlamaConfig, which is Llama-2-7B: 6,738,415,616. null is "not set". */
+static void test_defaults(void)
+{
+    static const char *const texts[] = {
+        "model: {model_type: llama}\n",
+        "model: {family: llama}\n",
+        "model: {model_type: llama, head_dim: null, num_key_value_heads: null, rope_scaling: null,"
+        " pad_token_id: null}\n",
+        "model: {model_type: llama, hidden_act: \"swish\"}\n",
+        "{\"model\": {\"model_type\": \"llama\", \"eos_token_id\": [1, 2],"
+        " \"tie_word_embeddings\": false, \"vocab_size\": 32000}}\n",
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        check_context("%s", texts[i]);
+        struct model_config config = {0};
+        CHECK_TEXT(bind_text(&arena, texts[i], &config), "");
+        CHECK_INT(config.family, FAMILY_LLAMA);
+        CHECK_INT(model_config_parameters(&config), 6738415616);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* head_dim apart from hidden/heads: q 8·48 = 384, k 2·48 = 96. */
+static void test_head_dim(void)
+{
+    struct arena arena = {0};
+    struct model_config config = {0};
+    CHECK_TEXT(bind_text(&arena,
+                         "model: {model_type: llama, hidden_size: 250, num_attention_heads: 8,"
+                         " num_key_value_heads: 2, head_dim: 48, intermediate_size: 600,"
+                         " num_hidden_layers: 2, vocab_size: 1000, attention_bias: true}\n",
+                         &config),
+               "");
+    CHECK_INT(model_config_parameters(&config),
+              2 * (2 * 250 * (384 + 96) + 3 * 250 * 600 + 2 * 250 + 384 + 2 * 96 + 250) + 250 +
+                  2 * 1000 * 250);
+    arena_release(&arena);
+}
+
+static void test_abstract(void)
+{
+    struct arena arena = {0};
+    struct model_config config = {0};
+    CHECK_TEXT(bind_text(&arena,
+                         "model:\n"
+                         "  family: abstract\n"
+                         "  name: thirty-two\n"
+                         "  repeat: 4\n"
+                         "  units:\n"
+                         "    - {repeat: 7, parameters: 202375168, forward: 4.6 ms,"
+                         " backward: 9.2 ms, saved_activations: 64 MiB}\n"
+                         "    - {parameters: 202375168, forward: 2 ms, backward: 0 s}\n",
+                         &config),
+               "");
+    CHECK_INT(config.family, FAMILY_ABSTRACT);
+    CHECK_TEXT(config.name, "thirty-two");
+    CHECK_INT(model_config_parameters(&config) * 2, INT64_C(32) * 404750336);
+    if (CHECK_INT(config.abstract.units.count, 2)) {
+        const struct abstract_unit *units = config.abstract.units.items;
+        CHECK_INT(units[0].repeat, 7);
+        CHECK_NEAR(units[0].forward_s, 0.0046, 1e-15);
+        CHECK_NEAR(units[0].backward_s, 0.0092, 1e-15);
+        CHECK_NEAR(units[0].saved_activation_bytes, 67108864.0, 1e-15);
+        CHECK_INT(units[1].repeat, 1);
+        CHECK_NEAR(units[1].saved_activation_bytes, 0.0, 0.0);
+    }
+    arena_release(&arena);
+}
+
+static void test_mistakes(void)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"model: {family: lama}\n", "family 'lama' is not known | did you mean 'llama'?"},
+        {"model: {family: gpt2}\n", "family 'gpt2' is not known | accepted: llama, abstract"},
+        {"model: {family: [llama]}\n", "'family' is not a word"},
+        {"model: {model_type: mixtral}\n",
+         "model_type 'mixtral' is not known | accepted: llama (other families are not built yet)"},
+        {"model: {hidden_size: 64}\n", "a model needs 'family' or 'model_type'"},
+        {"model: {model_type: llama, num_key_value_heads: 7}\n",
+         "num_key_value_heads 7 does not divide num_attention_heads 32"},
+        {"model: {model_type: llama, hidden_size: 100}\n",
+         "num_attention_heads 32 does not divide hidden_size 100"},
+        {"model: {model_type: llama, num_attention_heads: 65536, head_dim: 65536,"
+         " num_key_value_heads: 1}\n",
+         "num_attention_heads 65536 times head_dim 65536 is more than 4194304"},
+        {"model: {model_type: llama, hidden_act: gelo}\n",
+         "unknown activation 'gelo' | accepted: silu, swish"},
+        {"model: {model_type: llama, hidden_act: relu}\n", "unknown activation 'relu' | accepted:"},
+        {"model: {model_type: llama, hidden_size: 0}\n", "hidden_size"},
+        {"model: {model_type: llama, num_hidden_layers: 16384, hidden_size: 4194304,"
+         " intermediate_size: 4194304}\n",
+         "parameters is too large"},
+        {"model: {family: llama, hiden_size: 4096}\n", "hiden_size"},
+        {"model: {family: abstract}\n", "units"},
+        {"model: {family: abstract, units: []}\n", "units"},
+        {"model: {family: abstract, units: [{parameters: 5, forward: 3, backward: 1 ms}]}\n",
+         "unit"},
+        {"model: {family: abstract, repeat: 65536, units: [{repeat: 3, parameters: 5,"
+         " forward: 3 ms, backward: 1 ms}]}\n",
+         "196608 units in all, at most 65536"},
+        {"model: {family: abstract, repeat: 100, units: [{parameters: 1000000000000000,"
+         " forward: 3 ms, backward: 1 ms}]}\n",
+         "a model of 1e+17 parameters is too large"},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].text);
+        struct model_config config = {0};
+        CHECK_CONTAINS(bind_text(&arena, rows[i].text, &config), rows[i].message);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* A foreign file may carry keys we do not read: one warning names them, and binding succeeds. */
+static void test_unknown_keys_warn(void)
+{
+    struct arena arena = {0};
+    struct model_config config = {0};
+    const char *messages = bind_text(&arena,
+                                     "model: {model_type: llama, quantization_config: {bits: 4},"
+                                     " sliding_window: 4096, use_cache: true}\n",
+                                     &config);
+    CHECK_CONTAINS(messages, "quantization_config");
+    CHECK_CONTAINS(messages, "sliding_window");
+    CHECK_TRUE(strstr(messages, "use_cache") == NULL);
+    CHECK_INT(config.llama.hidden_size, 4096);
+    arena_release(&arena);
+}
+
+/* Each table can be printed for `schema model`. */
+static void test_schema(void)
+{
+    int count = 0;
+    for (; model_tables[count] != NULL; count++) {
+        FILE *file = tmpfile();
+        if (!CHECK_TRUE(file != NULL))
+            return;
+        schema_write(model_tables[count], file);
+        CHECK_TRUE(ftell(file) > 500);
+        fclose(file);
+    }
+    CHECK_INT(count, 3);
+}
+
+const struct check_case model_config_cases[] = {
+    {"shipped", test_shipped},   {"defaults", test_defaults},
+    {"head_dim", test_head_dim}, {"abstract", test_abstract},
+    {"mistakes", test_mistakes}, {"unknown keys warn", test_unknown_keys_warn},
+    {"schema", test_schema},     {NULL, NULL}};
