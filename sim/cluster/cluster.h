@@ -1,9 +1,9 @@
 /*
  * cluster/cluster.h: hosts, links, fabric: what a YAML under topologies/ says.
  *
- * A host type × a count × a fabric: generative, never expanded. Bandwidths are per direction and raw
- * (what the wire carries); what a ring reaches of it (`ring_efficiency`) enters collectives as a rate
- * cap, never as a lower capacity.
+ * A host type × a count × a fabric: generative, never expanded. Bandwidths are per direction and
+ * raw (what the wire carries); what a ring reaches of it (`ring_efficiency`) enters collectives as
+ * a rate cap, never as a lower capacity.
  *
  *   version: 1
  *   host:
@@ -11,11 +11,17 @@
  *     gpus: 8
  *     scale_up: {kind: nvswitch, link: nvlink4}   # link: topologies/links/NAME.yaml
  *     nics: {count: 8, link: ndr400}
- *     cpu: {...host costs...}
+ *     cpu: xeon-8480c                # topologies/cpus/NAME.yaml: what the host thread costs
  *   hosts: {default: 1, max: 4096}
- *   fabric: {...}
+ *   fabric: {oversubscription: 1}
  *   collectives: {algorithm: ring, channels: 16, ...}
  *   overrides: [{host: 3, gpu: 2, clock_frac: 0.8}]
+ *
+ * `scale_up` and `nics` may give bandwidth, step_latency and ring_efficiency beside `link`; then
+ * these stand in for the link's. The latency of switches and cables is part of a link's step
+ * latency.
+ *
+ * Left out so far: PCIe trees, NUMA, NIC placement, levels and oversubscription of the fabric.
  */
 #ifndef FSDPSIM_CLUSTER_CLUSTER_H
 #define FSDPSIM_CLUSTER_CLUSTER_H
@@ -27,7 +33,8 @@
 #include "cluster/gpu.h"
 #include "config/config.h"
 
-/* What the host thread is asked to do; its cost stands in the cluster's `host.cpu` (seconds each). */
+/* What the host thread is asked to do; its cost stands in the cluster's `host.cpu` (seconds each).
+ */
 enum host_cost {
     HOST_KERNEL,          /* issue one kernel of an eager op: dispatch, autograd, launch */
     HOST_KERNEL_COMPILED, /* one kernel inside a compiled region */
@@ -44,18 +51,22 @@ enum host_cost {
 };
 const char *host_cost_name(enum host_cost cost);
 
-enum scale_up_kind { SCALE_UP_NONE, SCALE_UP_SWITCH }; /* none: one GPU a host, or host memory only */
+enum scale_up_kind {
+    SCALE_UP_NONE,
+    SCALE_UP_SWITCH
+}; /* none: one GPU a host, or host memory only */
 
 struct link {
     const char *name;
-    double bytes_per_s;       /* one direction, raw; scale-up: per GPU; NIC: per NIC */
-    double step_latency_s;    /* one ring step over it, software included */
-    double ring_efficiency;   /* share of raw that a large ring collective reaches */
+    double bytes_per_s;     /* one direction, raw; scale-up: per GPU; NIC: per NIC */
+    double step_latency_s;  /* one ring step over it, software included */
+    double ring_efficiency; /* share of raw that a large ring collective reaches */
 };
 
 enum collective_algorithm { ALGORITHM_RING, ALGORITHM_TWO_LEVEL_RING };
 
-struct override { /* one GPU or host that differs */
+struct override { /* one GPU or host that differs; several on one GPU multiply */
+    struct place place;
     int64_t host;      /* 0 … */
     int64_t gpu;       /* local index, -1: every GPU of the host */
     double clock_frac; /* 1: none */
@@ -64,15 +75,16 @@ struct override { /* one GPU or host that differs */
 
 struct cluster {
     const char *name;
+    struct place place; /* where it was written, for messages */
     struct gpu gpu;
     int64_t gpus_per_host;
     enum scale_up_kind scale_up;
     struct link scale_up_link;
-    int64_t nic_count;   /* 0: no network, one host only */
+    int64_t nic_count; /* 0: no network, one host only */
     struct link nic_link;
     double host_cost_s[HOST_COST_COUNT];
     int64_t default_hosts, max_hosts;
-    double collective_base_s;           /* per collective: launch of the NCCL kernel */
+    double collective_base_s; /* per collective: launch of the NCCL kernel */
     enum collective_algorithm algorithm;
     int64_t channels_one_host, channels; /* SMs a collective kernel holds */
     double hbm_bytes_per_bus_byte;       /* HBM traffic per byte moved on the bus */
@@ -80,13 +92,20 @@ struct cluster {
     int64_t override_count;
 };
 
-struct cluster_config; /* as bound */
+struct cluster_config;                         /* as bound: cluster_private.h */
 extern const struct field_table cluster_table; /* struct_bytes: the bound struct */
+
+/* For `schema cluster`; NULL-ended. */
+extern const struct field_table *const cluster_tables[];
 
 /* Derives `struct cluster` from the bound struct (GPU curves, links); checks what one field cannot
    see. `bound` is the struct filled through cluster_table. cluster_release frees the curves. */
 MUST_CHECK enum status cluster_build(struct arena *arena, struct config *config, const char *path,
                                      const void *bound, struct cluster *cluster);
 void cluster_release(struct cluster *cluster);
+
+/* "8 x h100-sxm5-80gb, nvlink4 450 GB/s, 8 x ndr400 50 GB/s, 1 to 4096 hosts": for `list clusters`.
+ */
+char *cluster_summary(struct arena *arena, const struct cluster *cluster);
 
 #endif

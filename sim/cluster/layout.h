@@ -1,15 +1,19 @@
 /*
  * cluster/layout.h: the cluster at a given size, folded: rank classes and resource classes.
  *
- * Ranks that behave alike are one class with a multiplicity; so are resources (a GPU's SMs, its HBM,
- * each direction of its scale-up port, each direction of a NIC). Classes are the coarsest equitable
- * partition of the graph {hosts, GPUs, NICs}, found by colour refinement seeded by overrides: every
- * rank of a class sees the same number of members of every other class, so max-min rates are exact on
- * the quotient. Hosts without overrides are one host class, never expanded: a homogeneous cluster of
- * any size has one rank class.
+ * Ranks that behave alike are one class with a multiplicity; so are resources (a GPU's SMs, its
+ * HBM, each direction of its scale-up port, each direction of a NIC). Classes are the coarsest
+ * equitable partition of the graph {hosts, GPUs, NICs}, found by colour refinement seeded by
+ * overrides: every rank of a class sees the same number of members of every other class, so max-min
+ * rates are exact on the quotient. Hosts without overrides are one host class, never expanded: a
+ * homogeneous cluster of any size has one rank class.
  *
  * Example: dgx-h100 × 4: one rank class of 32, resources sm, hbm, scale-up out/in, nic out/in, 32
  * instances each. With one slow GPU: {the GPU: 1}, {its host's others: 7}, {the rest: 24}.
+ *
+ * NICs hang on GPUs proportionally: with n NICs and g GPUs a host, n >= g gives NIC j to GPU
+ * floor(j·g/n), n < g gives GPU i the NIC floor(i·n/g). Only the NICs of GPUs in use are there. On
+ * one host there are none, and nothing is split by them.
  *
  * `fold: off` gives every rank its own class; both give the same step time (a test says so).
  */
@@ -36,28 +40,30 @@ const char *resource_kind_name(enum resource_kind kind);
 
 struct resource {
     enum resource_kind kind;
-    const char *name;       /* "scale-up out (nvlink4)" */
-    double capacity;        /* of one instance, per second */
-    int64_t instances;      /* how many such there are */
+    const char *name;  /* "scale-up out (nvlink4)" */
+    double capacity;   /* of one instance, per second */
+    int64_t instances; /* how many such there are */
 };
 
 struct rank_class {
-    int64_t count;        /* ranks in it */
-    int64_t first_rank;   /* lowest global rank, for names */
-    int64_t hosts;        /* hosts that hold members */
-    int64_t per_host;     /* members on each of those hosts */
+    int64_t count;      /* ranks in it */
+    int64_t first_rank; /* lowest global rank, for names */
+    int64_t hosts;      /* hosts that hold members */
+    int64_t per_host;   /* members on each of those hosts */
     int32_t host_class;
     double clock_frac;
     int32_t sm, hbm, copy_engine_h2d, copy_engine_d2h; /* resource indices */
     int32_t scale_up_out, scale_up_in;                 /* -1: none */
     int32_t nic_out, nic_in;                           /* -1: none */
-    double ranks_per_nic;  /* members of this class that share one instance of its NIC */
-    double nics_per_host;  /* NIC instances of its class on one host */
+    double ranks_per_nic; /* its members on a host / NICs of its class there: 8 sharing one: 8;
+                             one with two of its own: 0.5 */
+    double nics_per_host; /* NIC instances of its class on one host */
 };
 
 struct layout {
     const struct cluster *cluster;
     int64_t hosts, gpus_per_host, ranks;
+    int64_t nics_per_host; /* in use: those of the GPUs in use; 0 on one host */
     struct rank_class *classes;
     int32_t class_count;
     struct resource *resources;

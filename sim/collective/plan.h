@@ -11,10 +11,18 @@
  * `two_level_ring` plays in two phases: all-gather first across hosts among equal local indices
  * (S/g each), then inside the host (S); reduce-scatter the other way round.
  *
- * S is the nccl-tests size: all-gather the gathered output, reduce-scatter the input, all-reduce the
- * buffer. A phase has `rounds` ring steps (each `latency` long on average, in total latency_s) and
- * `bytes` of bus traffic per rank; it loads resource r with bytes·loads[r].per_byte per instance.
- * cap_bytes_per_s is the rate a ring reaches alone (link efficiency), never a lower capacity.
+ * S is the nccl-tests size: all-gather the gathered output, reduce-scatter the input, all-reduce
+ * the buffer. A phase has `rounds` ring steps (each `latency` long on average, in total latency_s)
+ * and `bytes` of bus traffic per rank; it loads resource r with bytes·loads[r].per_byte per
+ * instance. cap_bytes_per_s is the rate a ring reaches alone (link efficiency), never a lower
+ * capacity.
+ *
+ * With classes that differ each loads its own resources with the same bytes, so the slowest link
+ * bounds the ring. HBM carries hbm_bytes_per_bus_byte times the bytes.
+ *
+ * Source: NVIDIA nccl src/graph/tuning.cc (ring steps); P. Patarasuk, X. Yuan, J. Parallel Distrib.
+ * Comput. 69, 117 (2009). Left out: tree, NVLS, PAT; the choice of protocol, so below about 32 MB
+ * the figures are optimistic; the loss of ring efficiency with the number of hosts.
  *
  * Example: 404.75 MB, 8 ranks, 400 GB/s, 5 µs a step: 7·5 µs + 354.16 MB / 400 GB/s = 0.9204 ms.
  */
@@ -27,8 +35,12 @@
 #include "base/arena.h"
 #include "cluster/layout.h"
 
-enum collective_op { COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_REDUCE,
-                     COLLECTIVE_OP_COUNT };
+enum collective_op {
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_REDUCE,
+    COLLECTIVE_OP_COUNT
+};
 const char *collective_op_name(enum collective_op op); /* "all_gather" */
 
 struct load {
@@ -40,7 +52,7 @@ struct phase {
     int64_t rounds;
     double latency_s;       /* of all rounds together, before and between the bytes */
     double bytes;           /* bus bytes per rank: the work */
-    double cap_bytes_per_s; /* alone, at most */
+    double cap_bytes_per_s; /* alone, at most: a link's share that a ring reaches */
     struct load *loads;
     int32_t load_count;
 };
@@ -48,9 +60,9 @@ struct phase {
 struct plan {
     struct phase *phases;
     int32_t phase_count;
-    double base_s;          /* once per collective */
-    double bytes_per_rank;  /* sent by each rank, all phases */
-    double sm_share;        /* of every member's SMs, held while the kernel runs */
+    double base_s;         /* once per collective */
+    double bytes_per_rank; /* sent by each rank, all phases */
+    double sm_share;       /* of every member's SMs, held while the kernel runs */
 };
 
 /* How much of the physics to leave out (`simulate.ideal`). */
@@ -60,13 +72,15 @@ struct plan_options {
 };
 
 /*
- * A group of ranks with one communicator: all ranks of the layout, or (mesh groups, later) a part;
- * spans `hosts` hosts with `ranks_per_host` on each.
+ * A group of ranks with one communicator; spans `hosts` hosts with `ranks_per_host` on each. Either
+ * all ranks of the layout, or, where all ranks are alike (one class), a part: then all ranks are in
+ * such groups, which run at the same time, and the loads are those of all groups together.
  */
 struct group {
     int64_t ranks, hosts, ranks_per_host;
 };
 
+/* One rank or no bytes: an empty plan that takes no time. */
 MUST_CHECK enum status plan_build(struct arena *arena, const struct layout *layout,
                                   const struct group *group, enum collective_op op, double bytes,
                                   const struct plan_options *options, struct plan *plan,
@@ -74,7 +88,7 @@ MUST_CHECK enum status plan_build(struct arena *arena, const struct layout *layo
 
 /* The time of a plan alone on an idle machine: the closed form. */
 double plan_alone_s(const struct layout *layout, const struct plan *plan);
-/* The slowest link of the last byte-carrying phase: index into layout->resources, -1: none. */
+/* What bounds the phase that carries bytes the longest: index into layout->resources, -1: none. */
 int32_t plan_bottleneck(const struct layout *layout, const struct plan *plan);
 
 #endif

@@ -1,0 +1,121 @@
+/* cluster/cluster.c: from the bound cluster file to `struct cluster`. */
+#include "cluster/cluster.h"
+
+#include <stddef.h>
+
+#include "base/units.h"
+#include "cluster/cluster_private.h"
+
+static const char *const cost_names[HOST_COST_COUNT] = {
+    [HOST_KERNEL] = "kernel",
+    [HOST_KERNEL_COMPILED] = "kernel_compiled",
+    [HOST_COMPILED_REGION] = "compiled_region",
+    [HOST_KERNEL_BACKWARD] = "kernel_backward",
+    [HOST_COLLECTIVE] = "collective",
+    [HOST_STREAM_OP] = "stream_op",
+    [HOST_HOOK] = "hook",
+    [HOST_HOOK_PARAM] = "hook_param",
+    [HOST_STEP] = "step",
+    [HOST_OPTIMIZER] = "optimizer",
+    [HOST_OPTIMIZER_PARAM] = "optimizer_param",
+};
+
+const char *host_cost_name(enum host_cost cost)
+{
+    return cost_names[cost];
+}
+
+static char *path_join(struct arena *arena, const char *path, const char *key)
+{
+    return arena_printf(arena, "%s%s%s", path, path[0] ? "." : "", key);
+}
+
+/* A port's own latency may be zero, so only the config knows whether it was written. */
+static struct link port_link(struct config *config, const char *path,
+                             const struct port_config *port)
+{
+    struct link link = {.name = port->link.name,
+                        .bytes_per_s = port->link.bytes_per_s,
+                        .step_latency_s = port->link.step_latency_s,
+                        .ring_efficiency = port->link.ring_efficiency};
+    if (port->bytes_per_s > 0)
+        link.bytes_per_s = port->bytes_per_s;
+    if (port->ring_efficiency > 0)
+        link.ring_efficiency = port->ring_efficiency;
+    if (config_is_set(config, path_join(config->arena, path, "step_latency")))
+        link.step_latency_s = port->step_latency_s;
+    return link;
+}
+
+static const struct override *build_overrides(struct arena *arena, struct config *config,
+                                              const char *path, const struct config_list *list)
+{
+    const struct override_config *from = list->items;
+    struct override *overrides = ARENA_ARRAY(arena, struct override, list->count);
+    for (int64_t i = 0; i < list->count; i++) {
+        const char *key = arena_printf(config->arena, "overrides[%lld].host", (long long)i);
+        overrides[i] =
+            (struct override){.place = config_place(config, path_join(config->arena, path, key)),
+                              .host = from[i].host,
+                              .gpu = from[i].gpu,
+                              .clock_frac = from[i].clock_frac,
+                              .nic_frac = from[i].nic_frac};
+    }
+    return overrides;
+}
+
+enum status cluster_build(struct arena *arena, struct config *config, const char *path,
+                          const void *bound, struct cluster *cluster)
+{
+    const struct cluster_config *from = bound;
+    const struct host_config *host = &from->host;
+    *cluster = (struct cluster){
+        .name = from->name,
+        .place = config_place(config, path[0] ? path : "name"),
+        .gpus_per_host = host->gpus,
+        .scale_up = host->scale_up.link.bytes_per_s > 0 ? SCALE_UP_SWITCH : SCALE_UP_NONE,
+        .nic_count = host->nics.count,
+        .default_hosts = from->hosts.default_count,
+        .max_hosts = from->hosts.max_count,
+        .collective_base_s = from->collectives.base_s,
+        .algorithm = (enum collective_algorithm)from->collectives.algorithm,
+        .channels_one_host = from->collectives.channels_one_host,
+        .channels = from->collectives.channels,
+        .hbm_bytes_per_bus_byte = from->collectives.hbm_bytes_per_bus_byte,
+        .overrides = build_overrides(arena, config, path, &from->overrides),
+        .override_count = from->overrides.count,
+    };
+    cluster->scale_up_link =
+        port_link(config, path_join(config->arena, path, "host.scale_up"), &host->scale_up);
+    cluster->nic_link = port_link(config, path_join(config->arena, path, "host.nics"), &host->nics);
+    for (int i = 0; i < HOST_COST_COUNT; i++)
+        cluster->host_cost_s[i] = host->cpu.cost[i].time_s;
+    return gpu_build(arena, config, path_join(config->arena, path, "host.gpu"), &host->gpu,
+                     &cluster->gpu);
+}
+
+void cluster_release(struct cluster *cluster)
+{
+    gpu_release(&cluster->gpu);
+    *cluster = (struct cluster){0};
+}
+
+char *cluster_summary(struct arena *arena, const struct cluster *cluster)
+{
+    char rate[32];
+    const char *scale_up = "";
+    if (cluster->scale_up != SCALE_UP_NONE)
+        scale_up =
+            arena_printf(arena, ", %s %s", cluster->scale_up_link.name,
+                         format_bandwidth(rate, sizeof(rate), cluster->scale_up_link.bytes_per_s));
+    const char *nics = "";
+    if (cluster->nic_count > 0)
+        nics = arena_printf(arena, ", %lld x %s %s", (long long)cluster->nic_count,
+                            cluster->nic_link.name,
+                            format_bandwidth(rate, sizeof(rate), cluster->nic_link.bytes_per_s));
+    const char *hosts = "1 host";
+    if (cluster->max_hosts > 1)
+        hosts = arena_printf(arena, "1 to %lld hosts", (long long)cluster->max_hosts);
+    return arena_printf(arena, "%lld x %s%s%s, %s", (long long)cluster->gpus_per_host,
+                        cluster->gpu.name, scale_up, nics, hosts);
+}
