@@ -4,17 +4,22 @@
  *   x → norm → q, k, v → rotary → attention → o → + x = y
  *   y → norm → gate, up → silu(gate)·up → down → + y
  *
- * Letters as in model.h; bytes below are per token. Live at once, beside what the header says:
+ * Letters as in model.h; bytes below are per token. What is live beside what the header says:
  *
- * forward, nothing recomputed: the set grows to the full one, so the extra is the output of down
- * (hB), or the amount by which the attention part at its widest exceeds the full set: rotary eager:
- * x, normed (2hB), raw and rotated q, k, v ((2q + 3k)B), fp32 inputs and products (8(q + k));
- * rotary compiled: the same without fp32. forward, full checkpointing: x stays, the rest passes.
- * Widest: the rotary without x as above, or y, normed, silu, up, product ((2h + 3f)B). backward:
- * saved tensors go as their node is done, so the extra beside the full set is at silu·mul: incoming
- * gradient and gradients of product, silu(gate), up, less the product that is gone ((h + 2f)B); or
- * at attention, when the MLP's part (2h + 4f)B is gone: residual and output gradient, dq, dk, dv
- * and the fp32 accumulator of dq ((h + 2q + 2k)B + 4q).
+ * - Forward, nothing recomputed. The set grows to the full one, so the extra is the output of down
+ *   (hB), or the amount by which the attention part at its widest exceeds the full set: at the
+ *   rotary x and normed (2hB), raw and rotated q, k, v ((2q + 3k)B), and in eager their fp32 forms
+ *   and products (8(q + k)).
+ *
+ * - Forward, full checkpointing. Only x stays. Widest: y, normed, silu, up, product ((2h + 3f)B),
+ *   or the rotary as above without x.
+ *
+ * - Backward. Saved tensors go as soon as their node is done, so the extra beside the full set is
+ *   at silu·mul: the incoming gradient and those of product, silu(gate), up, less the product that
+ *   is gone ((h + 2f)B). Or at attention, when the MLP's part (2h + 4f)B is gone: gradients of
+ *   residual and output, dq, dk, dv, and the fp32 accumulator of dq ((h + 2q + 2k)B + 4q).
+ *
+ * Example, Llama-3-8B in bf16: forward 8,192, backward 65,536 beside the 168,072 that are saved.
  */
 #include "model/llama_block_private.h"
 
