@@ -77,13 +77,12 @@ static enum status read_quantity(struct arena *arena, const char *text, const ch
                       : arena_printf(arena, "'%s' is not a %s", value, dimension_name(dimension)));
 }
 
-/* "5%" or "0.05". */
-static bool read_fraction(struct arena *arena, const char *value, double *fraction)
+bool text_to_fraction(struct arena *arena, const char *text, double *fraction)
 {
-    const size_t length = strlen(value);
-    if (length == 0 || value[length - 1] != '%')
-        return text_to_double(value, fraction);
-    if (!text_to_double(trimmed(arena, value, length - 1), fraction))
+    const size_t length = strlen(text);
+    if (length == 0 || text[length - 1] != '%')
+        return text_to_double(text, fraction);
+    if (!text_to_double(trimmed(arena, text, length - 1), fraction))
         return false;
     *fraction /= 100.0;
     return true;
@@ -98,7 +97,7 @@ static enum status read_number(struct arena *arena, const char *text, const char
     if (strcmp(unit, "s") == 0)
         return read_quantity(arena, text, value, DIM_TIME, condition, diag);
     if (strcmp(unit, "1") == 0) {
-        if (read_fraction(arena, value, &condition->value))
+        if (text_to_fraction(arena, value, &condition->value))
             return STATUS_OK;
         return refuse(diag, text, "a fraction, as 0.05 or 5%",
                       arena_printf(arena, "'%s' is not a fraction", value));

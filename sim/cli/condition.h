@@ -40,4 +40,7 @@ bool condition_holds(const struct condition *condition, const struct outcome *ou
 const char *condition_obtained(struct arena *arena, const struct condition *condition,
                                const struct outcome *outcome);
 
+/* "5%" or "0.05". */
+bool text_to_fraction(struct arena *arena, const char *text, double *fraction);
+
 #endif

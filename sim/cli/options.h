@@ -29,8 +29,10 @@ struct options {
     const char *db;        /* NULL: the default place */
     const char *dump_path; /* NULL: no dump; "-": standard output */
     const char *budget;    /* a quantity of bytes, NULL: none */
-    const char *kind;      /* check --as; NULL: a configuration */
-    int64_t top;           /* 0: all */
+    bool has_ddp_buckets;
+    const char *hidden_share; /* a fraction, NULL: not given */
+    const char *kind;         /* check --as; NULL: a configuration */
+    int64_t top;              /* 0: all */
     struct text_list overrides;
     struct text_list conditions;
 };

@@ -3,7 +3,8 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "run/estimate.h"
+#include "cli/condition.h"
+#include "report/report_estimate.h"
 
 /* 0 without --budget. */
 static enum status read_budget(struct command *command, double *bytes)
@@ -25,28 +26,48 @@ static enum status read_budget(struct command *command, double *bytes)
 enum exit_code verb_memory(struct command *command)
 {
     struct experiment experiment = {0};
+    struct estimate estimate = {0};
     double budget_bytes = 0.0;
     enum status status = read_budget(command, &budget_bytes);
     if (status == STATUS_OK)
         status = command_load(command, command->arguments.items[0], &experiment);
     if (status == STATUS_OK)
-        status = estimate_write_memory(&experiment, budget_bytes, stdout);
+        status =
+            estimate_memory(&experiment, budget_bytes, command->options.has_ddp_buckets, &estimate);
+    if (status == STATUS_OK)
+        report_memory(&experiment, &estimate, stdout);
     command_flush(command);
     experiment_release(&experiment);
     return (enum exit_code)status;
+}
+
+/* -1 without --hidden-share. */
+static enum status read_hidden_share(struct command *command, double *share)
+{
+    const char *text = command->options.hidden_share;
+    *share = -1.0;
+    if (text == NULL)
+        return STATUS_OK;
+    if (text_to_fraction(&command->arena, text, share) && *share >= 0.0 && *share <= 1.0)
+        return STATUS_OK;
+    return (enum status)command_refuse(command, "accepted: 0 to 1, or 0% to 100%",
+                                       "'--hidden-share %s' is not a share", text);
 }
 
 enum exit_code verb_explain(struct command *command)
 {
     struct experiment experiment = {0};
     struct outcome outcome = {0};
-    enum status status = command_load(command, command->arguments.items[0], &experiment);
+    double hidden_share = -1.0;
+    enum status status = read_hidden_share(command, &hidden_share);
+    if (status == STATUS_OK)
+        status = command_load(command, command->arguments.items[0], &experiment);
     if (status == STATUS_OK)
         status = experiment_build(&experiment);
     if (status == STATUS_OK)
         status = experiment_play(&experiment, &outcome);
     if (status == STATUS_OK)
-        status = estimate_write_explain(&experiment, &outcome, stdout);
+        status = report_explain(&experiment, &outcome, hidden_share, stdout);
     command_flush(command);
     experiment_release(&experiment);
     return (enum exit_code)status;

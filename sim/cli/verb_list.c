@@ -37,6 +37,12 @@ enum exit_code verb_list(struct command *command)
         return command_refuse_word(command, word);
     const char *const *names =
         data_names(&command->arena, data_folders_find(&command->arena), kind->folder);
+    if (names[0] == NULL) {
+        diag_add(&command->diag, DIAG_ERROR, NO_PLACE,
+                 "$FSDPSIM_DATA names the folders that hold models/, topologies/ and configs/",
+                 "found no %s", word);
+        return EXIT_WORLD;
+    }
     struct json_writer json;
     json_init(&json, stdout);
     struct json_writer *writer = command->options.is_json ? &json : NULL;
