@@ -36,7 +36,7 @@ struct linear {
 enum { LINEAR_Q, LINEAR_K, LINEAR_V, LINEAR_O, LINEAR_GATE, LINEAR_UP, LINEAR_DOWN, LINEAR_COUNT };
 
 #define LINEAR_NAMES(part, name)                                                                   \
-    .weight = part name ".weight", .bias = part name ".bias", .forward = name,                     \
+    .weight = part name ".weight", .bias = part name ".bias", .forward = (name),                   \
     .input_grad = name ".input_grad", .weight_grad = name ".weight_grad",                          \
     .bias_grad = name ".bias_grad"
 

@@ -115,7 +115,10 @@ struct module_kind {
     /*
      * Largest extra live at once beside the saved set (all of it, until the module is done) and,
      * in forward, the output. Backward includes the gradient that comes in and the one that goes
-     * out, not the gradients of parameters. Formulas: llama_block.c.
+     * out, not the gradients of parameters (formulas: llama_block.c). One exception: the gradient
+     * of the logits (the head's output_bytes) is a tensor of its own, which lives from when the
+     * loss's backward has given up its temporaries to the end of the head's backward; neither
+     * counts it beside its peak.
      */
     int64_t forward_temp_bytes;
     int64_t backward_temp_bytes;

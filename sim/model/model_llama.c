@@ -131,7 +131,7 @@ static void build_head(const struct build *build, struct module_kind *kind)
     emit_gemm(&backward, "lm_head.weight_grad", vocab, h, tokens);
     kind->saved_bytes = build->hidden_bytes;
     kind->output_bytes = tokens * vocab * build->element_bytes;
-    kind->backward_temp_bytes = kind->output_bytes + build->hidden_bytes;
+    kind->backward_temp_bytes = build->hidden_bytes;
     kind->model_flop = 2.0 * (double)tokens * (double)vocab * (double)h;
     kind->host_op_count = 1;
 }
