@@ -64,7 +64,7 @@ void facts_close(struct facts *facts)
 {
     for (int32_t i = 0; i < facts->class_count; i++) {
         times_close(&facts->times[i]);
-        ledger_close(&facts->memories[i]);
+        ledger_close(&facts->memories[i], facts->warmup + facts->steps);
     }
 }
 

@@ -85,6 +85,7 @@ void times_close(struct time_watch *watch);
 /* ledger.c */
 void ledger_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
                     const struct tensor *tensor, int64_t delta_bytes);
-void ledger_close(struct memory_watch *watch);
+/* `steps`: all that were played. */
+void ledger_close(struct memory_watch *watch, int32_t steps);
 
 #endif

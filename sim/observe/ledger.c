@@ -47,10 +47,13 @@ void ledger_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t s
         peak_take(watch);
 }
 
-/* Later steps that change nothing hold what the first left; a single step is its own steady state.
- */
-void ledger_close(struct memory_watch *watch)
+/* A single step is its own steady state; later ones that change nothing hold what it left. */
+void ledger_close(struct memory_watch *watch, int32_t steps)
 {
-    if (!watch->is_steady)
+    if (watch->is_steady)
+        return;
+    if (steps > 1)
+        first_step_over(watch);
+    else
         watch->facts.first_step_peak_active_bytes = watch->facts.peak_active_bytes;
 }

@@ -1,0 +1,8 @@
+/* tests/unit/machine/main.c */
+#include "suites.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"units", units_cases}, {"machine", machine_cases}, {0}};
+    return check_main(argc, argv, suites);
+}
