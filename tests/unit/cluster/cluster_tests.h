@@ -1,0 +1,12 @@
+/* tests/unit/cluster/cluster_tests.h: the suites of this program. */
+#ifndef FSDPSIM_TESTS_CLUSTER_TESTS_H
+#define FSDPSIM_TESTS_CLUSTER_TESTS_H
+
+#include "check.h"
+
+extern const struct check_case cluster_cases[];
+extern const struct check_case gpu_cases[];
+extern const struct check_case layout_cases[];
+extern const struct check_case partition_cases[];
+
+#endif

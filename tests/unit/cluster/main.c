@@ -1,0 +1,14 @@
+/* tests/unit/cluster/main.c */
+#include "cluster_tests.h"
+#include "numeric/curve.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"cluster", cluster_cases},
+                                         {"gpu", gpu_cases},
+                                         {"layout", layout_cases},
+                                         {"partition", partition_cases},
+                                         {0}};
+    numeric_init();
+    return check_main(argc, argv, suites);
+}

@@ -1,0 +1,115 @@
+/* tests/unit/cluster/test_cluster.c: what the shipped files say, and what is refused. */
+#include "check.h"
+#include "cluster_fixture.h"
+#include "cluster_tests.h"
+
+static void test_every_shipped_cluster_loads(void)
+{
+    struct arena arena = {0};
+    static const char *const folders[] = {FSDPSIM_SOURCE_DIR, NULL};
+    const char *const *names = data_names(&arena, folders, "topologies");
+    int count = 0;
+    for (; names[count]; count++) {
+        check_context("%s", names[count]);
+        struct cluster_fixture fixture;
+        fixture_init(&fixture, names[count], NULL);
+        CHECK_INT(fixture.status, STATUS_OK);
+        CHECK_TEXT(fixture_messages(&fixture), "");
+        CHECK_TEXT(fixture.cluster.name, names[count]);
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+    CHECK_TRUE(count >= 10);
+    arena_release(&arena);
+}
+
+static void test_dgx_h100(void)
+{
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", NULL);
+    const struct cluster *cluster = &fixture.cluster;
+    CHECK_INT(fixture.status, STATUS_OK);
+    CHECK_INT(cluster->gpus_per_host, 8);
+    CHECK_INT(cluster->gpu.memory_bytes, INT64_C(81559) * 1024 * 1024);
+    CHECK_NEAR(cluster->gpu.peak_flop_per_s[DTYPE_BF16], 989.4e12, 1e-12);
+    CHECK_NEAR(cluster->scale_up_link.bytes_per_s, 450e9, 1e-12);
+    CHECK_NEAR(cluster->nic_link.bytes_per_s, 50e9, 1e-12);
+    CHECK_NEAR(cluster->nic_link.ring_efficiency, 0.91, 1e-12);
+    CHECK_NEAR(cluster->host_cost_s[HOST_KERNEL_COMPILED], 7e-6, 1e-12);
+    CHECK_TEXT(cluster_summary(&fixture.arena, cluster),
+               "8 x h100-sxm5-80gb, nvlink4 450 GB/s, 8 x ndr400 50 GB/s, 1 to 4096 hosts");
+    fixture_release(&fixture);
+}
+
+static void test_port_overrides_link(void)
+{
+    static const char *const overrides[] = {"host.nics.bandwidth=100Gbps",
+                                            "host.nics.step_latency=0us",
+                                            "host.scale_up.ring_efficiency=0.7", NULL};
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", overrides);
+    CHECK_INT(fixture.status, STATUS_OK);
+    CHECK_TEXT(fixture_messages(&fixture), "");
+    CHECK_NEAR(fixture.cluster.nic_link.bytes_per_s, 12.5e9, 1e-12);
+    CHECK_NEAR(fixture.cluster.nic_link.step_latency_s, 0, 0);
+    CHECK_NEAR(fixture.cluster.nic_link.ring_efficiency, 0.91, 1e-12);
+    CHECK_NEAR(fixture.cluster.scale_up_link.ring_efficiency, 0.7, 1e-12);
+    CHECK_NEAR(fixture.cluster.scale_up_link.bytes_per_s, 450e9, 1e-12);
+    fixture_release(&fixture);
+}
+
+static void test_other_link_by_name(void)
+{
+    static const char *const overrides[] = {"host.nics.link=ethernet25", NULL};
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", overrides);
+    CHECK_INT(fixture.status, STATUS_OK);
+    CHECK_TEXT(fixture.cluster.nic_link.name, "ethernet25");
+    CHECK_NEAR(fixture.cluster.nic_link.bytes_per_s, 3.125e9, 1e-12);
+    fixture_release(&fixture);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *cluster, *override, *message;
+    } rows[] = {
+        {"dgx-h100", "fabric.oversubscription=2", "oversubscription other than 1 is not built yet"},
+        {"dgx-h100", "hosts.default=5000", "default of 5000 hosts is above the maximum of 4096"},
+        {"dgx-h100", "overrides=[{host: 4096}]", "host 4096, but there are at most 4096 hosts"},
+        {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
+        {"dgx-h100", "overrides=[{host: 1, gpu: 2, nic_frac: 0.5}]", "'nic_frac' is of a whole"},
+        {"10gbe-single-gpu", "host.gpus=2", "more than one GPU a host needs 'scale_up'"},
+        {"dgx-h100", "host.gpu.gemm.points=[{gflop: 3, share: 0.5}, {gflop: 2, share: 0.6}]",
+         "'gflop' must grow from point to point"},
+        {"dgx-h100", "host.gpu.gemm.points=[]", "'points' needs at least one point"},
+        {"dgx-h100", "host.nics.link=ndr40", "ndr40"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].override);
+        const char *const overrides[] = {rows[i].override, NULL};
+        struct cluster_fixture fixture;
+        fixture_init(&fixture, rows[i].cluster, overrides);
+        CHECK_TRUE(fixture.status == STATUS_INPUT);
+        CHECK_CONTAINS(fixture_messages(&fixture), rows[i].message);
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+}
+
+static void test_names(void)
+{
+    CHECK_TEXT(host_cost_name(HOST_OPTIMIZER_PARAM), "optimizer_param");
+    CHECK_TEXT(resource_kind_name(RESOURCE_NIC_OUT), "NIC out");
+    struct cluster zeroed = {0};
+    cluster_release(&zeroed);
+}
+
+const struct check_case cluster_cases[] = {
+    {"every shipped cluster loads", test_every_shipped_cluster_loads},
+    {"dgx-h100", test_dgx_h100},
+    {"a port stands in for its link", test_port_overrides_link},
+    {"another link by name", test_other_link_by_name},
+    {"refused", test_refused},
+    {"names", test_names},
+    {0}};

@@ -1,0 +1,14 @@
+/* tests/unit/collective/plan_tests.h: what both files of this program use. */
+#ifndef FSDPSIM_TESTS_PLAN_TESTS_H
+#define FSDPSIM_TESTS_PLAN_TESTS_H
+
+#include "check.h"
+#include "collective/plan.h"
+
+extern const struct check_case published_cases[];
+
+/* Seconds of a collective over all GPUs of a shipped cluster; `override` may be NULL. */
+double alone_s(const char *cluster, const char *override, int64_t hosts, int64_t gpus_per_host,
+               enum collective_op op, double bytes);
+
+#endif

@@ -1,0 +1,195 @@
+/* tests/unit/collective/test_plan.c: plans against closed forms. */
+#include "cluster_fixture.h"
+#include "numeric/curve.h"
+#include "plan_tests.h"
+
+static const struct plan_options all_physics = {0};
+
+static struct group whole(const struct layout *layout)
+{
+    return (struct group){
+        .ranks = layout->ranks, .hosts = layout->hosts, .ranks_per_host = layout->gpus_per_host};
+}
+
+double alone_s(const char *cluster, const char *override, int64_t hosts, int64_t gpus_per_host,
+               enum collective_op op, double bytes)
+{
+    const char *const overrides[] = {override, NULL};
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, cluster, overrides);
+    struct layout layout = {0};
+    struct plan plan = {0};
+    if (!CHECK_INT(fixture.status, STATUS_OK) ||
+        !CHECK_INT(layout_build(&fixture.arena, &fixture.cluster, hosts, gpus_per_host, true,
+                                &layout, &fixture.diag),
+                   STATUS_OK)) {
+        CHECK_TEXT(fixture_messages(&fixture), "");
+        fixture_release(&fixture);
+        return -1;
+    }
+    struct group group = whole(&layout);
+    CHECK_INT(
+        plan_build(&fixture.arena, &layout, &group, op, bytes, &all_physics, &plan, &fixture.diag),
+        STATUS_OK);
+    double time_s = plan_alone_s(&layout, &plan);
+    fixture_release(&fixture);
+    return time_s;
+}
+
+static void test_closed_forms(void)
+{
+    const enum collective_op ag = COLLECTIVE_ALL_GATHER;
+    const enum collective_op rs = COLLECTIVE_REDUCE_SCATTER;
+    const enum collective_op ar = COLLECTIVE_ALL_REDUCE;
+    static const char a400[] = "ideal-64-400";
+    const double s = 404750336;
+    const struct {
+        const char *what, *cluster, *override;
+        int64_t hosts, gpus;
+        enum collective_op op;
+        double bytes, expected_s;
+    } rows[] = {
+        {"20 MB over two at 1 GB/s", "ideal-2x1gbs", NULL, 1, 2, ag, 20e6, 10e-3},
+        {"2.385 MB over two", "ideal-2x1gbs", NULL, 1, 2, rs, 2.385e6, 1.1925e-3},
+        {"700 MB all-reduce at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, ar, 700e6, 0.560},
+        {"1.4 GB all-gather at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, ag, 1.4e9, 0.560},
+        {"700 MB reduce-scatter at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, rs, 700e6, 0.280},
+        {"one of three GPUs a host", "ideal-10gbps", NULL, 3, 1, ag, 300e6, 0.160},
+        {"8 behind a switch", "ideal-8x400", NULL, 1, 8, ag, s, 35e-6 + s * 7 / 8 / 400e9},
+        {"8 behind a switch, all-reduce", "ideal-8x400", NULL, 1, 8, ar, s,
+         70e-6 + s * 7 / 4 / 400e9},
+        {"5 of 8", "ideal-8x400", NULL, 1, 5, rs, s, 20e-6 + s * 4 / 5 / 400e9},
+        {"64 in two levels", "ideal-64-two-level", NULL, 8, 8, ag, s,
+         35e-6 + s / 8 * 7 / 8 / 50e9 + 14e-6 + s * 7 / 8 / 450e9},
+        {"512 in two levels", "ideal-64-two-level", NULL, 64, 8, rs, s,
+         315e-6 + s / 8 * 63 / 64 / 50e9 + 14e-6 + s * 7 / 8 / 450e9},
+        {"64 in two levels, all-reduce", "ideal-64-two-level", NULL, 8, 8, ar, s,
+         2 * (35e-6 + s / 8 * 7 / 8 / 50e9 + 14e-6 + s * 7 / 8 / 450e9)},
+        {"64, 400 GB/s everywhere", a400, NULL, 8, 8, ag, s, 70e-6 + s * 63 / 64 / 400e9},
+        {"two levels on one host is a ring", a400, NULL, 1, 8, ag, s, 35e-6 + s * 7 / 8 / 400e9},
+        /* one ring of 64 over 8 hosts: the host's NICs carry 8 x 50 GB/s */
+        {"one ring of 64", "ideal-64-two-level", "collectives.algorithm=ring", 8, 8, ag, s,
+         56 * 2e-6 + 7 * 5e-6 + s * 63 / 64 / 400e9},
+        /* 7/8 of the bytes stay inside, at 50 GB/s: 57.1 GB/s in all; the NICs carry 400 */
+        {"one ring, bound inside", "ideal-400", "host.scale_up.bandwidth=50 GB/s", 8, 8, ag, 6.4e9,
+         6.3e9 * 7 / 8 / 50e9},
+        /* NVLink: 360 of 450 GB/s reach a ring; base 8.4 us and 7 steps of 3.4 us */
+        {"H100 host", "dgx-h100", NULL, 1, 8, ag, 1073741824,
+         8.4e-6 + 23.8e-6 + 1073741824 * 0.875 / 360e9},
+        /* one 25 Gb/s NIC carries all that leaves a host: 0.91 x 3.125 GB/s */
+        {"25 GbE", "dgx-h100-25gbe", NULL, 4, 8, rs, 436207616,
+         8.4e-6 + 28 * 3.4e-6 + 3 * 14e-6 + 436207616 * 31.0 / 32 / (0.91 * 3.125e9)},
+        {"four hosts, 8 x 400 Gb/s", "dgx-h100", NULL, 4, 8, ag, 436207616,
+         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+        {"100 Gb/s NICs", "dgx-h100", "host.nics.bandwidth=100Gbps", 4, 8, ag, 436207616,
+         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 100e9)},
+        /* the slowest host bounds the ring */
+        {"one host's NICs at half", "dgx-h100", "overrides=[{host: 2, nic_frac: 0.5}]", 4, 8, ag,
+         436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 200e9)},
+        {"a slow GPU does not slow links", "dgx-h100",
+         "overrides=[{host: 2, gpu: 1, clock_frac: 0.5}]", 4, 8, ag, 436207616,
+         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+        {"three NICs for eight GPUs", "dgx-h100", "host.nics.count=3", 4, 8, ag, 436207616,
+         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 150e9)},
+        {"one rank", "ideal-10gbps", NULL, 1, 1, ag, 700e6, 0},
+        {"no bytes", "dgx-h100", NULL, 4, 8, ag, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].what);
+        double time_s = alone_s(rows[i].cluster, rows[i].override, rows[i].hosts, rows[i].gpus,
+                                rows[i].op, rows[i].bytes);
+        CHECK_NEAR(time_s, rows[i].expected_s, 1e-9);
+    }
+    check_context(NULL);
+}
+
+static void test_phases(void)
+{
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", NULL);
+    struct layout layout = fixture_layout(&fixture, 4, true);
+    struct group group = whole(&layout);
+    struct plan plan;
+    CHECK_INT(plan_build(&fixture.arena, &layout, &group, COLLECTIVE_ALL_REDUCE, 2.385e9,
+                         &all_physics, &plan, &fixture.diag),
+              STATUS_OK);
+    CHECK_INT(plan.phase_count, 1);
+    CHECK_INT(plan.phases[0].rounds, 62);
+    CHECK_NEAR(plan.bytes_per_rank, 2 * 2.385e9 * 31 / 32, 1e-12);
+    CHECK_NEAR(plan.sm_share, 16.0 / 132, 1e-12);
+    const struct phase *phase = &plan.phases[0];
+    CHECK_INT(phase->load_count, 5);
+    for (int32_t i = 0; i < phase->load_count; i++) {
+        const struct resource *resource = &layout.resources[phase->loads[i].resource];
+        double expected = resource->kind == RESOURCE_HBM ? 2.5 : 0.125;
+        if (resource->kind == RESOURCE_SCALE_UP_OUT || resource->kind == RESOURCE_SCALE_UP_IN)
+            expected = 0.875;
+        CHECK_NEAR(phase->loads[i].per_byte, expected, 1e-12);
+    }
+    int32_t slowest = plan_bottleneck(&layout, &plan);
+    CHECK_INT(layout.resources[slowest].kind, RESOURCE_NIC_OUT);
+    fixture_release(&fixture);
+}
+
+static void test_ideal_options(void)
+{
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", NULL);
+    struct layout layout = fixture_layout(&fixture, 1, true);
+    struct group group = whole(&layout);
+    const struct plan_options options = {.is_latency_free = true, .is_contention_free = true};
+    struct plan plan;
+    CHECK_INT(plan_build(&fixture.arena, &layout, &group, COLLECTIVE_ALL_GATHER, 2.385e9, &options,
+                         &plan, &fixture.diag),
+              STATUS_OK);
+    CHECK_NEAR(plan_alone_s(&layout, &plan), 2.385e9 * 0.875 / 360e9, 1e-12);
+    CHECK_NEAR(plan.sm_share, 0, 0);
+    CHECK_INT(plan.phases[0].load_count, 2);
+    CHECK_INT(plan.phases[0].rounds, 7);
+    fixture_release(&fixture);
+}
+
+/* Groups of 2 hosts x 4 GPUs tile 4 hosts of 8. A group has the NICs of its own GPUs: 4 x 50 GB/s.
+ */
+static void test_part_of_the_ranks(void)
+{
+    static const char *const overrides[] = {"collectives.algorithm=ring", NULL};
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "ideal-64-two-level", overrides);
+    struct layout layout = fixture_layout(&fixture, 4, true);
+    const struct group group = {.ranks = 8, .hosts = 2, .ranks_per_host = 4};
+    struct plan plan;
+    CHECK_INT(plan_build(&fixture.arena, &layout, &group, COLLECTIVE_ALL_GATHER, 800e6,
+                         &all_physics, &plan, &fixture.diag),
+              STATUS_OK);
+    CHECK_NEAR(plan_alone_s(&layout, &plan), 6 * 2e-6 + 5e-6 + 700e6 / 200e9, 1e-12);
+    const struct group across = {.ranks = 4, .hosts = 4, .ranks_per_host = 1};
+    CHECK_INT(plan_build(&fixture.arena, &layout, &across, COLLECTIVE_ALL_REDUCE, 100e6,
+                         &all_physics, &plan, &fixture.diag),
+              STATUS_OK);
+    CHECK_NEAR(plan_alone_s(&layout, &plan), 6 * 5e-6 + 150e6 / 50e9, 1e-12);
+    fixture_release(&fixture);
+}
+
+static void test_names(void)
+{
+    CHECK_TEXT(collective_op_name(COLLECTIVE_REDUCE_SCATTER), "reduce_scatter");
+    const struct layout layout = {0};
+    const struct plan empty = {0};
+    CHECK_INT(plan_bottleneck(&layout, &empty), -1);
+    CHECK_NEAR(plan_alone_s(&layout, &empty), 0, 0);
+}
+
+static const struct check_case plan_cases[] = {{"closed forms", test_closed_forms},
+                                               {"phases", test_phases},
+                                               {"ideal options", test_ideal_options},
+                                               {"part of the ranks", test_part_of_the_ranks},
+                                               {"names", test_names},
+                                               {0}};
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"plan", plan_cases}, {"published", published_cases}, {0}};
+    numeric_init();
+    return check_main(argc, argv, suites);
+}
