@@ -113,7 +113,7 @@ void outcome_fixture(struct arena *arena, struct outcome *outcome)
         .tokens_per_s = 164870.440251572327,
         .tokens_per_s_per_gpu = 10304.4025157232704,
         .mfu = 0.4375,
-        .hfu = NAN,
+        .hfu = (double)NAN,
         .tflops_per_gpu = 432.6875,
         .mfu_convention = "torchtitan",
         .compute_s = 1.7125,

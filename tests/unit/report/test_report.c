@@ -116,7 +116,7 @@ static void test_summary_of_three(void)
     second.memory_over_bytes = 5 * (INT64_C(1) << 29);
     second.mfu_convention = "palm";
     second.bottleneck = "network card of dgx-h100, outgoing";
-    third.mfu = NAN;
+    third.mfu = (double)NAN;
     third.warnings = own_warnings;
     const struct outcome *const list[] = {&first, &second, &third};
     output_begin(&output);

@@ -1,0 +1,12 @@
+/* unit/store: what is stored comes back, and no failure damages a file. */
+#include "store_fixture.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"store_content", store_content_cases},
+                                         {"store_failures", store_failure_cases},
+                                         {"store_full", store_full_cases},
+                                         {"store_path", store_path_cases},
+                                         {0}};
+    return check_main(argc, argv, suites);
+}
