@@ -77,34 +77,28 @@ static void post_backward(struct fsdp2_builder *builder, int32_t index)
     keep_gradient(builder, index);
 }
 
-/* The gradient of the logits appears in the loss and dies in the head. */
-static void swap_logit_gradients(struct fsdp2_builder *builder, int32_t module, bool is_loss)
+static bool is_loss(const struct fsdp2_builder *builder, int32_t module)
 {
-    if (!is_loss) {
-        fsdp2_free(builder, builder->modules[module].unit, builder->modules[module].output_grad);
-        return;
-    }
-    for (int32_t i = 0; i < module; i++)
-        fsdp2_alloc(builder, builder->modules[i].unit, builder->modules[i].output_grad);
+    return builder->model->kinds[builder->model->modules[module].kind_idx].role == MODULE_LOSS;
 }
 
 static void run_module_backward(struct fsdp2_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
-    const bool is_loss =
-        builder->model->kinds[builder->model->modules[index].kind_idx].role == MODULE_LOSS;
     fsdp2_alloc(builder, unit, module->recomputed);
     fsdp2_alloc(builder, unit, module->backward_temp);
     fsdp2_alloc(builder, unit, module->grads);
-    if (is_loss)
-        swap_logit_gradients(builder, index, true);
     fsdp2_op(builder, OP_SEGMENT, FSDP2_COMPUTE, unit, module->backward);
     fsdp2_free(builder, unit, module->backward_temp);
     fsdp2_free(builder, unit, module->recomputed);
     fsdp2_free(builder, unit, module->saved);
-    if (!is_loss)
-        swap_logit_gradients(builder, index, false);
+    fsdp2_free(builder, unit, module->output_grad);
+    /* The gradient of the logits is cast from the loss's fp32 one as its last act, when the rest of
+       the loss is gone already, and dies in the head. */
+    if (is_loss(builder, index))
+        for (int32_t i = 0; i < index; i++)
+            fsdp2_alloc(builder, builder->modules[i].unit, builder->modules[i].output_grad);
 }
 
 /* 33: root first, then traversal order; compute waits for each group's reduction in turn. */

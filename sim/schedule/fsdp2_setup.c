@@ -322,7 +322,10 @@ static void setup_module_tensors(struct fsdp2_builder *builder, int32_t index)
                                             .unit = unit});
     module->recomputed = add_tensor(
         builder, (struct tensor){.name = arena_printf(arena, "recomputed(%s)", name),
-                                 .bytes = kind->is_recomputed ? kind->recompute_saved_bytes : 0,
+                                 /* The block's input is kept already. */
+                                 .bytes = kind->is_recomputed
+                                              ? kind->recompute_saved_bytes - kind->saved_bytes
+                                              : 0,
                                  .category = category,
                                  .unit = unit});
     module->forward_temp =
