@@ -101,12 +101,12 @@ void fixture_expect_refusal(struct fixture *fixture, enum store_mode mode, const
 struct file_bytes file_read(const char *path)
 {
     struct file_bytes file = {0};
+    struct stat facts;
     FILE *stream = fopen(path, "rb");
     if (stream == NULL)
         return file;
-    fseek(stream, 0, SEEK_END);
-    file.count = (size_t)ftell(stream);
-    rewind(stream);
+    if (fstat(fileno(stream), &facts) == 0 && S_ISREG(facts.st_mode))
+        file.count = (size_t)facts.st_size;
     file.bytes = malloc(file.count + 1);
     if (file.bytes == NULL || fread(file.bytes, 1, file.count, stream) != file.count)
         file.count = 0;
