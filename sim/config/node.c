@@ -64,13 +64,31 @@ static const char *syntax_hint(const struct reader *reader, const char *problem,
     return NULL;
 }
 
+/* Where the text ends; libyaml puts that on a line of its own, which nobody wrote. */
+static struct place end_place(const struct source *source)
+{
+    struct place place = {source, 1, 1, 1};
+    size_t line_start = 0;
+    for (size_t i = 0; i < source->length; i++) {
+        if (source->text[i] != '\n')
+            continue;
+        place.line++;
+        line_start = i + 1;
+    }
+    place.column = utf8_length(source->text + line_start, source->length - line_start) + 1;
+    return place;
+}
+
 static void report_syntax(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     if (parser->error == YAML_MEMORY_ERROR)
         BUG("out of memory while reading '%s'", reader->source->name);
     const char *problem = parser->problem != NULL ? parser->problem : "not YAML";
-    const struct place place = place_at(reader, &parser->problem_mark, 1);
+    struct place place = place_at(reader, &parser->problem_mark, 1);
+    const struct place end = end_place(reader->source);
+    if (place.line > end.line)
+        place = end;
     diag_add(reader->diag, DIAG_ERROR, place, syntax_hint(reader, problem, place), "%s", problem);
     if (parser->context != NULL && parser->context_mark.line != parser->problem_mark.line)
         diag_add(reader->diag, DIAG_NOTE, place_at(reader, &parser->context_mark, 1), NULL, "%s",
@@ -231,11 +249,9 @@ static struct node_entry *add_key(struct reader *reader, const yaml_event_t *eve
 static bool read_pair(struct reader *reader, const yaml_event_t *key_event, struct node *map,
                       struct key_index *index)
 {
-    struct node *ignored = NULL;
     struct node_entry *entry = add_key(reader, key_event, map, index);
-    const bool is_nested =
-        key_event->type == YAML_SEQUENCE_START_EVENT || key_event->type == YAML_MAPPING_START_EVENT;
-    if (is_nested && !read_node(reader, key_event, &ignored))
+    /* A map or a list as a key brings many events that nobody wants to hear about. */
+    if (key_event->type != YAML_SCALAR_EVENT && key_event->type != YAML_ALIAS_EVENT)
         return false;
     yaml_event_t event;
     if (!next_event(reader, &event))

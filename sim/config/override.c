@@ -102,6 +102,7 @@ enum status config_override(struct config *config, const char *text)
 /* Where the walk stands: a value, its field when a table knows it, its path. */
 struct walk {
     struct config *config;
+    struct node_entry *entry; /* holds *slot, NULL at the root and in a list */
     struct node **slot;
     const struct field *field;       /* of *slot, NULL for a list item or an unknown key */
     const struct field_table *table; /* of the keys of *slot when it is a map, may be NULL */
@@ -125,7 +126,7 @@ static enum status blocked(const struct walk *walk, const struct path_part *part
                                          : arena_printf(arena, "item %lld", (long long)part->index);
     diag_add(walk->config->diag, DIAG_ERROR, part->place, NULL, "'%s' is %s and has no %s",
              walk->path, node_describe(arena, node), step);
-    if (node->place.line > 0 && !node->is_default)
+    if (node->kind != NODE_NULL && !node->is_default)
         diag_add(walk->config->diag, DIAG_NOTE, node->place, NULL, "written here");
     return STATUS_INPUT;
 }
@@ -169,10 +170,11 @@ static enum status step_into(struct walk *walk, const struct path_part *part)
     if (part->key == NULL) {
         if (part->index >= node->entries.count) {
             diag_add(walk->config->diag, DIAG_ERROR, part->place, NULL,
-                     "'%s' has %d items: [%lld] is none of them", walk->path, node->entries.count,
-                     (long long)part->index);
+                     "'%s' has no item %lld: it has %d", walk->path, (long long)part->index,
+                     node->entries.count);
             return STATUS_INPUT;
         }
+        walk->entry = NULL;
         walk->slot = &node->entries.items[part->index].value;
         walk->field = NULL;
         walk->path = arena_printf(arena, "%s[%lld]", walk->path, (long long)part->index);
@@ -187,6 +189,7 @@ static enum status step_into(struct walk *walk, const struct path_part *part)
         entry->value->text = "";
         entry->value->place = part->place;
     }
+    walk->entry = entry;
     walk->slot = &entry->value;
     walk->field = walk->table != NULL ? field_find(walk->table, part->key) : NULL;
     walk->table = NULL;
@@ -210,6 +213,8 @@ static enum status edit_apply(struct config *config, const struct field_table *t
     if (value->kind == NODE_NULL)
         value->place = edit->parts.items[edit->parts.count - 1].place;
     *walk.slot = value;
+    if (walk.entry != NULL)
+        walk.entry->key_place = edit->parts.items[edit->parts.count - 1].place;
     return STATUS_OK;
 }
 

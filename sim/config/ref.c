@@ -23,15 +23,15 @@ bool text_is_path(const char *text)
            has_suffix(text, ".json");
 }
 
-bool file_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 static bool is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0 && !is_folder(path);
 }
 
 const char *file_join(struct arena *arena, const char *folder, const char *name)
@@ -218,7 +218,7 @@ static const char *find_path(struct config *config, const struct field *field,
     const bool is_one = strcmp(first, second) == 0;
     diag_add(config->diag, DIAG_ERROR, name->place,
              is_one ? NULL : arena_printf(arena, "looked for %s and %s", first, second),
-             "'%s' names a file that does not exist: %s", field->key, node_describe(arena, name));
+             "'%s' names no file: %s", field->key, node_describe(arena, name));
     return NULL;
 }
 
