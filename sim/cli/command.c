@@ -94,7 +94,7 @@ enum status command_load(struct command *command, const char *argument,
 
 void command_write_tables(const struct outcome *outcome, int64_t top)
 {
-    report_units(outcome, top > INT32_MAX ? INT32_MAX : (int32_t)top, stdout);
+    report_units(outcome, top == 0 || top > INT32_MAX ? INT32_MAX : (int32_t)top, stdout);
     fputc('\n', stdout);
     report_collectives(outcome, stdout);
     fputc('\n', stdout);
@@ -103,13 +103,14 @@ void command_write_tables(const struct outcome *outcome, int64_t top)
 
 bool command_close_output(struct command *command)
 {
+    if (command->has_lost_output)
+        return false;
     errno = 0;
     const bool had_error = ferror(stdout) != 0;
     if (fflush(stdout) == 0 && !had_error)
         return true;
-    if (errno != 0)
-        diag_world(&command->diag, "cannot write to standard output: %s", strerror(errno));
-    else
-        diag_world(&command->diag, "cannot write to standard output");
+    command->has_lost_output = true;
+    diag_world(&command->diag, "cannot write to standard output%s%s", errno != 0 ? ": " : "",
+               errno != 0 ? strerror(errno) : "");
     return false;
 }

@@ -22,6 +22,7 @@ struct command {
     const struct verb *verb;
     struct options options;
     struct text_list arguments;
+    bool has_lost_output; /* said already */
 };
 
 /* Prints the messages so far to stderr and forgets them (with --quiet only if one is an error). */
@@ -47,7 +48,7 @@ MUST_CHECK enum status command_load(struct command *command, const char *argumen
 /* `--units`, `--top N`: the tables of units (the `top` slowest, 0: all), collectives and links. */
 void command_write_tables(const struct outcome *outcome, int64_t top);
 
-/* Flushes stdout; false after adding a message when not everything could be written. */
+/* Flushes stdout; false, with a message the first time, when not everything could be written. */
 bool command_close_output(struct command *command);
 
 #endif

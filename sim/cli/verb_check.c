@@ -8,14 +8,15 @@
 static enum status check_config(struct command *command, const char *argument)
 {
     struct experiment experiment = {0};
-    const enum status status = command_load(command, argument, &experiment);
+    enum status status = command_load(command, argument, &experiment);
     if (status == STATUS_OK) {
         experiment_note_unbuilt(&experiment);
-        if (command->options.is_resolved)
-            config_write_resolved(&experiment.config, stdout);
-        else if (!command->options.is_quiet)
-            printf("%s: ok\n", argument);
+        status = command->diag.error_count > 0 ? STATUS_INPUT : STATUS_OK;
     }
+    if (status == STATUS_OK && command->options.is_resolved)
+        config_write_resolved(&experiment.config, stdout);
+    else if (status == STATUS_OK && !command->options.is_quiet)
+        printf("%s: ok\n", argument);
     command_flush(command);
     experiment_release(&experiment);
     return status;

@@ -126,7 +126,6 @@ static enum status store_all(struct command *command, const struct runs *runs)
     store_close(store);
     if (status != STATUS_OK || command->options.is_quiet)
         return status;
-    fflush(stdout);
     if (runs->count == 1)
         fprintf(stderr, "stored as run %lld in %s\n", (long long)ids[0], path);
     else
@@ -180,7 +179,11 @@ enum exit_code verb_run(struct command *command)
         goto out;
     print(command, &runs);
     code = judge(command, &runs);
+    /* What was simulated is stored even when nobody could read it. */
+    const bool is_printed = command_close_output(command);
     status = store_all(command, &runs);
+    if (status == STATUS_OK && !is_printed)
+        status = STATUS_WORLD;
 out:
     command_flush(command);
     for (int32_t k = 0; k < count; k++)

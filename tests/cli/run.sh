@@ -64,6 +64,7 @@ run_case() {
     [ ! -e "$case_folder/exit" ] || read -r expected_code <"$case_folder/exit"
     mkdir "$scratch"
     cp -R "$case_folder/." "$scratch"
+    rm -f "$scratch/stdout.exact" "$scratch/stderr.exact" "$scratch/exit"
     mkdir -p "$HOME"
     code=0
     (cd "$scratch" && sh ./cmd) >"$work/stdout" 2>"$work/stderr" </dev/null || code=$?
