@@ -45,24 +45,31 @@ static void sift_up(struct heap_slot *heap, int32_t at, struct heap_slot slot)
     put(heap, at, slot);
 }
 
+static inline const struct heap_slot *earlier(const struct heap_slot *a, const struct heap_slot *b)
+{
+    return is_before(b, a) ? b : a;
+}
+
 /* Writes `slot` at `at` or below. */
 static void sift_down(struct heap_slot *heap, int32_t count, int32_t at, struct heap_slot slot)
 {
     for (;;) {
         /* 64 bits: four times the largest slot. */
         const int64_t first = (int64_t)at * ARITY + 1;
-        if (first >= count)
-            break;
-        const int64_t end = first + ARITY < count ? first + ARITY : count;
-        int64_t least = first;
-        for (int64_t child = first + 1; child < end; child++) {
-            if (is_before(&heap[child], &heap[least]))
-                least = child;
+        const struct heap_slot *child = &heap[first];
+        const struct heap_slot *least = child;
+        if (first + ARITY <= count) {
+            least = earlier(earlier(child, child + 1), earlier(child + 2, child + 3));
+        } else {
+            if (first >= count)
+                break;
+            for (child++; child < heap + count; child++)
+                least = earlier(least, child);
         }
-        if (!is_before(&heap[least], &slot))
+        if (!is_before(least, &slot))
             break;
-        put(heap, at, heap[least]);
-        at = (int32_t)least;
+        put(heap, at, *least);
+        at = (int32_t)(least - heap);
     }
     put(heap, at, slot);
 }
