@@ -1,0 +1,269 @@
+/*
+ * tests/property/machine/test_machine_random.c: random programs and kernels.
+ *
+ * A random program is free of deadlock by itself: waits refer to records issued before them, and
+ * all classes issue collectives in one order. Figures are odd on purpose, so that rounding shows.
+ */
+#include <string.h>
+
+#include "base/philox.h"
+#include "base/units.h"
+#include "check.h"
+#include "toy.h"
+
+enum { SEED = 20251, PROGRAMS = 300, KERNEL_RUNS = 2000, MAX_KERNELS = 40, EVENTS = 6 };
+
+struct seen {
+    int64_t mark_ps[3][8][MARK_COUNT]; /* by class, step + 1 and mark: the last */
+    int64_t freed_bytes, held_bytes;
+};
+
+static void see_mark(void *context, int64_t now_ps, int32_t class_idx, int32_t step, enum mark mark)
+{
+    struct seen *seen = context;
+    seen->mark_ps[class_idx][step + 1][mark] = now_ps;
+}
+
+static void see_memory(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
+                       const struct tensor *tensor, int64_t delta_bytes)
+{
+    (void)time_ps;
+    (void)class_idx;
+    (void)step;
+    (void)tensor;
+    struct seen *seen = context;
+    seen->held_bytes += delta_bytes;
+    if (delta_bytes < 0)
+        seen->freed_bytes -= delta_bytes;
+}
+
+static void see_use(void *context, int64_t now_ps, int32_t resource, double amount, int64_t busy_ps)
+{
+    (void)context;
+    (void)now_ps;
+    (void)resource;
+    (void)amount;
+    (void)busy_ps;
+}
+
+static void watch(struct toy *toy, struct seen *seen)
+{
+    memset(seen, 0, sizeof(*seen));
+    toy->observers[0] = (struct observer){.context = seen,
+                                          .mark_reached = see_mark,
+                                          .memory_changed = see_memory,
+                                          .resource_used = see_use};
+    toy->observer_count = 1;
+}
+
+static int32_t below(struct philox *random, uint32_t n)
+{
+    return (int32_t)philox_below(random, n);
+}
+
+static int32_t random_segment(struct philox *random, struct toy *toy)
+{
+    const int32_t count = 1 + below(random, 12);
+    struct kernel *kernels = ARENA_ARRAY(&toy->arena, struct kernel, count);
+    for (int32_t i = 0; i < count; i++) {
+        /* Some kernels take no time; some would use all of the memory alone. */
+        const double ms = below(random, 5) == 0 ? 0 : philox_unit(random);
+        kernels[i] = toy_kernel(ms, ms * 1e-3 * 4e12 * philox_unit(random) * 1.2);
+    }
+    return toy_kernels(toy, kernels, count);
+}
+
+struct tables {
+    int32_t segments[4], collectives[4], events[EVENTS], tensors[3];
+};
+
+static struct tables random_tables(struct philox *random, struct toy *toy)
+{
+    struct tables tables;
+    const int32_t other = toy_communicator(toy, "other");
+    for (int32_t i = 0; i < 4; i++) {
+        tables.segments[i] = random_segment(random, toy);
+        tables.collectives[i] =
+            toy_collective(toy, i % 2 == 0 ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER,
+                           i < 2 ? 0 : other, 3 * philox_unit(random));
+    }
+    for (int32_t i = 0; i < EVENTS; i++)
+        tables.events[i] = toy_event(toy, "event");
+    for (int32_t i = 0; i < 3; i++)
+        tables.tensors[i] = toy_tensor(toy, "tensor", 1 + below(random, 5000), MEMORY_TEMPORARIES,
+                                       below(random, TOY_STREAM_COUNT));
+    return tables;
+}
+
+static void random_memory(struct philox *random, struct toy *toy, const struct tables *tables)
+{
+    const int32_t tensor = tables->tensors[below(random, 3)];
+    toy_op(toy, OP_ALLOC, 0, tensor);
+    const int32_t how = below(random, 4);
+    if (how == 0) {
+        toy_op(toy, OP_FREE_AFTER, 0, tensor)->count = tables->events[below(random, EVENTS)];
+        return;
+    }
+    if (how == 1)
+        toy_op(toy, OP_RECORD_STREAM, below(random, TOY_STREAM_COUNT), tensor);
+    toy_op(toy, OP_FREE, 0, tensor);
+}
+
+static void random_op(struct philox *random, struct toy *toy, const struct tables *tables)
+{
+    const int32_t stream = below(random, TOY_STREAM_COUNT);
+    struct op *op = NULL;
+    switch (below(random, 8)) {
+    case 0:
+    case 1:
+        op = toy_op(toy, OP_SEGMENT, stream, tables->segments[below(random, 4)]);
+        break;
+    case 2:
+        op = toy_op(toy, OP_COLLECTIVE, stream, tables->collectives[below(random, 4)]);
+        break;
+    case 3:
+        op = toy_op(toy, OP_RECORD, stream, tables->events[below(random, EVENTS)]);
+        break;
+    case 4:
+    case 5:
+        op = toy_op(toy, OP_WAIT, stream, tables->events[below(random, EVENTS)]);
+        break;
+    case 6:
+        op = below(random, 3) > 0
+                 ? toy_op(toy, OP_MARK, stream, below(random, MARK_COUNT))
+                 : toy_op(toy, OP_HOST_WAIT, 0, tables->events[below(random, EVENTS)]);
+        break;
+    default:
+        random_memory(random, toy, tables);
+        return;
+    }
+    const int32_t when = below(random, 8);
+    op->flags = when == 0 ? OP_FIRST_STEP : when == 1 ? OP_LATER_STEPS : 0;
+}
+
+static void random_program(struct philox *random, struct toy *toy)
+{
+    toy_init(toy, 3, below(random, 3) == 0);
+    for (int32_t i = 0; i < toy->layout.class_count; i++)
+        toy->layout.classes[i].clock_frac = below(random, 2) == 0 ? 1 : 0.7 + 0.01 * i;
+    toy->cluster.hbm_bytes_per_bus_byte = 500 * philox_unit(random);
+    toy->cluster.channels_one_host = below(random, 30);
+    toy->cluster.scale_up_link.step_latency_s = 1e-4 * philox_unit(random);
+    toy->cluster.scale_up_link.ring_efficiency = 0.4 + 0.6 * philox_unit(random);
+    toy->cluster.host_cost_s[HOST_KERNEL] = 1e-4 * below(random, 7) * philox_unit(random);
+    toy->cluster.host_cost_s[HOST_STREAM_OP] = 1e-5 * below(random, 3);
+    toy->network = below(random, 2) == 0 ? NETWORK_FLOWS : NETWORK_MESSAGES;
+    toy->steps = 1 + below(random, 6);
+    const struct tables tables = random_tables(random, toy);
+    for (int32_t i = 0; i < 5; i++)
+        random_op(random, toy, &tables);
+    toy->list = &toy->program->prologue;
+    for (int32_t i = 0; i < 5; i++)
+        random_op(random, toy, &tables);
+    toy->list = &toy->program->step;
+    const int32_t count = 10 + below(random, 60);
+    for (int32_t i = 0; i < count; i++)
+        random_op(random, toy, &tables);
+}
+
+/* Same end, same marks, whatever the order of ties; same trajectory with and without observers. */
+static void test_random_programs(void)
+{
+    for (uint32_t i = 0; i < PROGRAMS; i++) {
+        struct philox random;
+        struct toy toy;
+        struct seen first, other;
+        philox_init(&random, SEED, i, 0, 1);
+        random_program(&random, &toy);
+        check_context("seed %d, program %u", SEED, i);
+        const struct machine_result bare = toy_play(&toy);
+        watch(&toy, &first);
+        const struct machine_result watched = toy_play(&toy);
+        bool is_good = CHECK_U64(watched.fingerprint, bare.fingerprint);
+        is_good &= CHECK_INT(watched.end_ps, bare.end_ps);
+        is_good &= CHECK_INT(first.held_bytes, 0);
+        for (uint64_t tie = 1; tie <= 3; tie++) {
+            toy.tie_seed = tie * 7919;
+            watch(&toy, &other);
+            is_good &= CHECK_INT(toy_play(&toy).end_ps, bare.end_ps);
+            is_good &= CHECK_TRUE(memcmp(&first, &other, sizeof(first)) == 0);
+        }
+        toy_release(&toy);
+        if (!is_good)
+            break;
+    }
+    check_context(NULL);
+}
+
+/* Alone on its stream, a segment ends at max over i (issue_i + Σ_{j>=i} t_j). */
+static void test_segment_closed_form(void)
+{
+    for (uint32_t run = 0; run < KERNEL_RUNS; run++) {
+        struct philox random;
+        struct toy toy;
+        struct kernel kernels[MAX_KERNELS];
+        philox_init(&random, SEED, run, 0, 2);
+        toy_init(&toy, 2, true);
+        const int32_t count = 1 + below(&random, MAX_KERNELS);
+        const double cost_s = 1e-6 * below(&random, 20) * philox_unit(&random);
+        toy.cluster.host_cost_s[HOST_KERNEL] = cost_s;
+        const int64_t cost_ps = ps_from_s(cost_s);
+        int64_t end_ps = 0;
+        for (int32_t i = 0; i < count; i++) {
+            const double ms = 1e-3 * below(&random, 30) * philox_unit(&random);
+            kernels[i] = toy_kernel(ms, 0);
+            const int64_t issue_ps = (i + 1) * cost_ps;
+            end_ps = (end_ps > issue_ps ? end_ps : issue_ps) + ps_from_s(ms * 1e-3);
+        }
+        toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_kernels(&toy, kernels, count));
+        toy_op(&toy, OP_MARK, TOY_COMPUTE, MARK_STEP_END);
+        check_context("seed %d, kernels %u", SEED, run);
+        const bool is_good = CHECK_INT(toy_play(&toy).end_ps, end_ps);
+        toy_release(&toy);
+        if (!is_good)
+            break;
+    }
+    check_context(NULL);
+}
+
+/* One class of three ranks, or three classes of one: the same marks. */
+static void test_folded_or_not(void)
+{
+    for (uint32_t i = 0; i < 60; i++) {
+        struct philox random;
+        struct toy toy;
+        struct seen seen;
+        int64_t end_ps[2];
+        for (int32_t folded = 0; folded < 2; folded++) {
+            philox_init(&random, SEED, i, 0, 3);
+            random_program(&random, &toy);
+            struct toy twin;
+            toy_init(&twin, 3, folded != 0);
+            twin.cluster = toy.cluster;
+            twin.layout.cluster = &twin.cluster;
+            twin.network = toy.network;
+            twin.steps = toy.steps;
+            twin.programs[0] = toy.program;
+            watch(&twin, &seen);
+            end_ps[folded] = toy_play(&twin).end_ps;
+            toy_release(&twin);
+            toy_release(&toy);
+        }
+        check_context("seed %d, program %u", SEED, i);
+        CHECK_INT(end_ps[0], end_ps[1]);
+    }
+    check_context(NULL);
+}
+
+static const struct check_case cases[] = {
+    {"random programs", test_random_programs},
+    {"segment closed form", test_segment_closed_form},
+    {"folded or not", test_folded_or_not},
+    {0},
+};
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"machine", cases}, {0}};
+    return check_main(argc, argv, suites);
+}
