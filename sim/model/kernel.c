@@ -6,15 +6,18 @@
 int64_t dtype_bytes(enum dtype dtype)
 {
     static const int64_t bytes[DTYPE_COUNT] = {
-        [DTYPE_FP32] = 4, [DTYPE_BF16] = 2, [DTYPE_FP16] = 2, [DTYPE_FP8] = 1};
+        [DTYPE_FP32] = 4, [DTYPE_BF16] = 2, [DTYPE_FP16] = 2, [DTYPE_FP8] = 1, [DTYPE_FP64] = 8};
     BUG_IF((unsigned)dtype >= DTYPE_COUNT);
     return bytes[dtype];
 }
 
 const char *dtype_name(enum dtype dtype)
 {
-    static const char *const names[DTYPE_COUNT] = {
-        [DTYPE_FP32] = "fp32", [DTYPE_BF16] = "bf16", [DTYPE_FP16] = "fp16", [DTYPE_FP8] = "fp8"};
+    static const char *const names[DTYPE_COUNT] = {[DTYPE_FP32] = "fp32",
+                                                   [DTYPE_BF16] = "bf16",
+                                                   [DTYPE_FP16] = "fp16",
+                                                   [DTYPE_FP8] = "fp8",
+                                                   [DTYPE_FP64] = "fp64"};
     BUG_IF((unsigned)dtype >= DTYPE_COUNT);
     return names[dtype];
 }

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP16, DTYPE_FP8, DTYPE_COUNT };
+enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP16, DTYPE_FP8, DTYPE_FP64, DTYPE_COUNT };
 int64_t dtype_bytes(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
 

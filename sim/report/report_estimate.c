@@ -15,9 +15,9 @@ static const char *gigabytes(struct table *table, double bytes)
 static void write_states(struct table *table, const struct estimate *estimate)
 {
     table_row(table);
-    static const char *const heads[] = {"",          "parameters", "gradients",
-                                        "optimizer", "states",     "B/parameter",
-                                        "gathered",  "total",      ""};
+    static const char *const heads[] = {
+        "",         "parameters", "gradients", "optimizer", "states", "B/parameter",
+        "gathered", "working",    "total",     ""};
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
         table_cell(table, "%s", heads[i]);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
@@ -30,6 +30,7 @@ static void write_states(struct table *table, const struct estimate *estimate)
         table_cell(table, "%s", gigabytes(table, row->states_bytes));
         table_cell(table, "%.6g", row->bytes_per_parameter);
         table_cell(table, "%s", gigabytes(table, row->gathered_bytes));
+        table_cell(table, "%s", gigabytes(table, row->working_bytes));
         table_cell(table, "%s", gigabytes(table, row->total_bytes));
         if (row->fits)
             table_cell(table, "fits");
@@ -63,7 +64,7 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
 {
     char parameters[32];
     struct table table = {0};
-    table_init(&table, 9, 1);
+    table_init(&table, 10, 1);
     fprintf(file,
             "%s: %s parameters on %" PRId64 " GPUs (%s, %s each), data-parallel over %" PRId64
             "\n\n",
@@ -87,7 +88,7 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
         gigabytes(&table, estimate->textbook_peak_bytes));
     fprintf(file,
             "  ('gathered' above is more: fully_shard's backward holds two gathered copies of a "
-            "unit,\n   its gradient and one reduce-scatter input; see docs/fsdp2.md)\n\n");
+            "unit,\n   its gradient and one reduce-scatter input; docs/fsdp2.md)\n\n");
     if (estimate->smallest_fitting < 0) {
         fprintf(file, "nothing fits in %s per GPU: even zero3 needs %s\n",
                 gigabytes(&table, estimate->budget_bytes),

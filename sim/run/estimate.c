@@ -44,39 +44,54 @@ static void measure_units(const struct experiment *experiment, struct estimate *
     }
 }
 
-/* fully_shard, backward: two gathered copies, one gradient, one reduce-scatter input of a unit; the
-   root, or the head, stays gathered; without resharding every unit does. */
-static double gathered_bytes(const struct experiment *experiment, const struct estimate *estimate,
-                             double outside_blocks)
+/* What stays gathered through forward and backward: the root, or the head; without resharding, all.
+ */
+static double kept_bytes(const struct experiment *experiment, const struct estimate *estimate,
+                         double outside_blocks)
 {
-    if (estimate->ranks == 1)
-        return 0;
+    const double param = (double)dtype_bytes((enum dtype)experiment->train.precision.param_dtype);
+    return experiment->fsdp.reshard_after_forward == 0 ? (double)estimate->parameters * param
+                                                       : outside_blocks * param;
+}
+
+/* fully_shard, backward: two gathered copies, one gradient, one reduce-scatter input of a unit. */
+static double in_flight_bytes(const struct experiment *experiment, const struct estimate *estimate)
+{
     const struct precision_config *precision = &experiment->train.precision;
     const double param = (double)dtype_bytes((enum dtype)precision->param_dtype);
     const double reduce = (double)dtype_bytes((enum dtype)precision->reduce_dtype);
-    const double unit = estimate->largest_unit_parameters * (3 * param + reduce);
-    if (experiment->fsdp.reshard_after_forward == 0)
-        return (double)estimate->parameters * param +
-               estimate->largest_unit_parameters * (2 * param + reduce);
-    return unit + outside_blocks * param;
+    const double gathered = experiment->fsdp.reshard_after_forward == 0 ? 0 : 2 * param;
+    return estimate->largest_unit_parameters * (gathered + param + reduce);
+}
+
+static void fill_working(const struct experiment *experiment, struct estimate *estimate,
+                         double outside_blocks)
+{
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        struct estimate_row *row = &estimate->rows[stage];
+        const bool is_gathering = stage == STAGE_ZERO3 && estimate->ranks > 1;
+        const double kept = is_gathering ? kept_bytes(experiment, estimate, outside_blocks) : 0;
+        row->gathered_bytes = is_gathering ? kept + in_flight_bytes(experiment, estimate) : 0;
+        const double loss = kept + estimate->logits_bytes;
+        const double backward = row->gathered_bytes + estimate->recomputed_bytes;
+        row->working_bytes = estimate->activation_bytes + (loss > backward ? loss : backward);
+        row->total_bytes = row->states_bytes + row->working_bytes + estimate->outside_bytes;
+    }
 }
 
 static void fill_activations(const struct experiment *experiment, struct estimate *estimate)
 {
     const struct model *model = experiment->model;
-    double recomputed = 0;
     for (int32_t i = 0; i < model->module_count; i++) {
         const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
         if (kind->role == MODULE_LOSS)
             estimate->logits_bytes += (double)(kind->saved_bytes + kind->backward_temp_bytes);
         else
             estimate->activation_bytes += (double)kind->saved_bytes;
-        if (kind->role == MODULE_HEAD)
-            estimate->logits_bytes += (double)kind->output_bytes;
-        if (kind->is_recomputed && (double)kind->recompute_saved_bytes > recomputed)
-            recomputed = (double)kind->recompute_saved_bytes;
+        if (kind->is_recomputed &&
+            (double)(kind->recompute_saved_bytes - kind->saved_bytes) > estimate->recomputed_bytes)
+            estimate->recomputed_bytes = (double)(kind->recompute_saved_bytes - kind->saved_bytes);
     }
-    estimate->activation_bytes += recomputed;
     if (model->family == FAMILY_LLAMA) {
         estimate->hidden_elements = model->tokens * experiment->model_config.llama.hidden_size;
         estimate->hidden_bytes =
@@ -115,12 +130,9 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     estimate->outside_bytes = (double)(gpu->context_bytes + gpu->workspace_bytes +
                                        (estimate->ranks > 1 ? gpu->communicator_bytes : 0));
     estimate->budget_bytes = budget_bytes > 0 ? budget_bytes : (double)gpu->memory_bytes;
+    fill_working(experiment, estimate, outside_blocks);
     for (int stage = STAGE_COUNT - 1; stage >= 0; stage--) {
         struct estimate_row *row = &estimate->rows[stage];
-        row->gathered_bytes =
-            stage == STAGE_ZERO3 ? gathered_bytes(experiment, estimate, outside_blocks) : 0;
-        row->total_bytes = row->states_bytes + row->gathered_bytes + estimate->activation_bytes +
-                           estimate->logits_bytes + estimate->outside_bytes;
         row->fits = row->total_bytes <= estimate->budget_bytes;
         row->over_bytes = row->fits ? 0 : row->total_bytes - estimate->budget_bytes;
         if (row->fits)

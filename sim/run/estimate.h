@@ -6,10 +6,11 @@
  *   ddp: p + g + o      zero1: p + g + o/N      zero2: p + (g + o)/N      zero3, fsdp2: (p + g +
  * o)/N Example: p + g + o = 2 + 2 + 12 B, N = 8: zero1 5.5, zero2 3.75, zero3 2 B a parameter.
  *
- * Beside them: `gathered_bytes`, parameters and gradients of a unit in flight (fsdp2, zero3: the
- * bounds of fully_shard's backward, see docs/fsdp2.md: 2 parameter buffers, 1 gradient, 1
- * reduce-scatter input of the largest unit, and the units that stay gathered); activations, logits
- * and loss as model/model.h counts them; what lies outside the allocator.
+ * On top of the states comes the larger of two moments: the loss (all saved activations, logits and
+ * loss), and the first block's backward (all saved activations, the recomputed ones, and
+ * `gathered_bytes`: what fully_shard holds of a unit in flight, docs/fsdp2.md: 2 gathered copies, 1
+ * gradient, 1 reduce-scatter input of the largest unit); what stays gathered counts in both. And what
+ * lies outside the allocator.
  */
 #ifndef FSDPSIM_RUN_ESTIMATE_H
 #define FSDPSIM_RUN_ESTIMATE_H
@@ -27,8 +28,9 @@ struct estimate_row {
     double bucket_bytes; /* ddp's copy of the gradients in buckets, when asked for */
     double states_bytes; /* sum of the above */
     double bytes_per_parameter;
-    double gathered_bytes;
-    double total_bytes; /* states, gathered, activations, logits, outside */
+    double gathered_bytes; /* in a block's backward */
+    double working_bytes;  /* the larger of the two moments */
+    double total_bytes;    /* states, working, outside */
     bool fits;
     double over_bytes;
 };
@@ -42,7 +44,7 @@ struct estimate {
     double one_unit_gathered_bytes; /* the largest unit's gathered parameters */
     /* The simple textbook bound: states of zero3 and one unit gathered. */
     double textbook_peak_bytes;
-    double activation_bytes, logits_bytes, outside_bytes;
+    double activation_bytes, recomputed_bytes, logits_bytes, outside_bytes;
     int64_t hidden_elements; /* batch × sequence × hidden, 0: abstract */
     double hidden_bytes;     /* the same as one activation tensor */
     int64_t layers;

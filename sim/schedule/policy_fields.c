@@ -30,6 +30,11 @@ static const struct choice backward_prefetch_choices[] = {
 static const struct choice dtype_choices[] = {
     {"fp32", DTYPE_FP32, NULL}, {"bf16", DTYPE_BF16, NULL}, {"fp16", DTYPE_FP16, NULL}, {0}};
 
+static const struct choice state_dtype_choices[] = {{"fp32", DTYPE_FP32, NULL},
+                                                    {"bf16", DTYPE_BF16, NULL},
+                                                    {"fp64", DTYPE_FP64, "8-byte moments"},
+                                                    {0}};
+
 static const struct choice master_choices[] = {
     {"none", MASTER_NONE, NULL}, {"fp32", DTYPE_FP32 + 1, NULL}, {0}};
 
@@ -137,7 +142,7 @@ static const struct field optimizer_fields[] = {
      .kind = FIELD_ENUM,
      .offset = offsetof(struct optimizer_config, state_dtype),
      .default_text = "fp32",
-     .choices = dtype_choices,
+     .choices = state_dtype_choices,
      .help = "the two Adam moments"},
     {0}};
 
