@@ -28,6 +28,7 @@ __attribute__((format(printf, 5, 0))) static void add_message(struct diag *diag,
                                                               const char *format, va_list arguments)
 {
     va_list again;
+    BUG_IF(format == NULL);
     va_copy(again, arguments);
     const int length = vsnprintf(NULL, 0, format, again);
     va_end(again);

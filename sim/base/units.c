@@ -193,8 +193,8 @@ int64_t ps_from_s(double seconds)
     const double ps = seconds * 1e12;
     if (ps >= (double)(INT64_MAX / 4))
         return INT64_MAX / 4;
-    const double below = floor(ps);
-    return (int64_t)below + (ps - below > ps * nearly ? 1 : 0);
+    const double nearest = floor(ps + 0.5);
+    return (int64_t)(fabs(ps - nearest) <= ps * nearly ? nearest : ceil(ps));
 }
 
 double s_from_ps(int64_t ps)

@@ -45,9 +45,9 @@ const char *units_accepted(enum dimension dimension);
 const char *dimension_name(enum dimension dimension);
 
 /*
- * Seconds (>= 0, finite) to integer picoseconds, rounding up; a value within 2^-40 (relative) above
- * an integer is that integer, since 0.01 s is not exact in binary. The only such conversion.
- * Saturates at INT64_MAX / 4.
+ * Seconds (>= 0, finite) to integer picoseconds, rounding up; a value within 2^-40 (relative) of an
+ * integer is that integer, since 0.01 s is not exact in binary. The only such conversion. Saturates
+ * at INT64_MAX / 4.
  */
 int64_t ps_from_s(double seconds);
 double s_from_ps(int64_t ps);
