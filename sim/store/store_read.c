@@ -98,7 +98,6 @@ static enum status no_such_run(struct store *store, int64_t id, struct diag *dia
     enum { SHOWN_MAX = 20 };
     struct strbuf hint = {0};
     sqlite3_stmt *row = NULL;
-    int code = SQLITE_DONE;
     int64_t count = 0, last = 0;
     enum status status =
         store_prepare(store, "read", "SELECT count(*), max(id) FROM run", &row, diag);
@@ -117,7 +116,7 @@ static enum status no_such_run(struct store *store, int64_t id, struct diag *dia
         if (status != STATUS_OK)
             goto out;
         strbuf_add(&hint, "runs:");
-        for (int i = 0; i < SHOWN_MAX && (code = sqlite3_step(row)) == SQLITE_ROW; i++)
+        for (int i = 0; i < SHOWN_MAX && sqlite3_step(row) == SQLITE_ROW; i++)
             strbuf_printf(&hint, "%s %" PRId64, i > 0 ? "," : "",
                           (int64_t)sqlite3_column_int64(row, 0));
         if (count > SHOWN_MAX)

@@ -3,8 +3,8 @@
 
 #define STRUCT_FIELD(type, field, in, what, explains)                                              \
     {                                                                                              \
-        .name = #field, .unit = in, .kind = what, .offset = offsetof(struct type, field),          \
-        .help = explains                                                                           \
+        .name = #field, .unit = (in), .kind = (what), .offset = offsetof(struct type, field),      \
+        .help = (explains)                                                                         \
     }
 
 const struct metric store_run_columns[] = {

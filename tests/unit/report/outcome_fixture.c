@@ -4,7 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-static const int64_t MIB = INT64_C(1) << 20;
+enum { MIB = 1 << 20 };
+
+static int64_t gib_mib(int64_t gib, int64_t mib)
+{
+    return (gib * 1024 + mib) * MIB;
+}
 
 static void fill_lists(struct arena *arena, struct outcome *outcome)
 {
@@ -53,13 +58,6 @@ static void fill_lists(struct arena *arena, struct outcome *outcome)
          .busy_frac = 0.3125,
          .utilisation = 0.0523},
     };
-    static const struct outcome_origin origins[] = {
-        {"train.seq_len", "8192", "configs/made-up.yaml:7:12"},
-        {"fsdp.reshard_after_forward", "true", "default"},
-        {"mesh.dp_shard", "-1", "<command line>"},
-    };
-    static const char *const warnings[] = {"attention 'flash' has no measured curve on 'h100'"};
-
     outcome->units = arena_alloc(arena, sizeof(units));
     memcpy(outcome->units, units, sizeof(units));
     outcome->unit_count = 3;
@@ -69,6 +67,17 @@ static void fill_lists(struct arena *arena, struct outcome *outcome)
     outcome->links = arena_alloc(arena, sizeof(links));
     memcpy(outcome->links, links, sizeof(links));
     outcome->link_count = 1;
+}
+
+static void fill_texts(struct arena *arena, struct outcome *outcome)
+{
+    static const struct outcome_origin origins[] = {
+        {"train.seq_len", "8192", "configs/made-up.yaml:7:12"},
+        {"fsdp.reshard_after_forward", "true", "default"},
+        {"mesh.dp_shard", "-1", "<command line>"},
+    };
+    static const char *const warnings[] = {"attention 'flash' has no measured curve on 'h100'"};
+
     outcome->origins = arena_alloc(arena, sizeof(origins));
     memcpy(outcome->origins, origins, sizeof(origins));
     outcome->origin_count = 3;
@@ -78,17 +87,17 @@ static void fill_lists(struct arena *arena, struct outcome *outcome)
 
 static void fill_memory(struct outcome *outcome)
 {
-    outcome->peak_active_bytes = 63 * 1024 * MIB + 512 * MIB;
-    outcome->peak_reserved_bytes = 68 * 1024 * MIB + 256 * MIB;
-    outcome->peak_device_bytes = 71 * 1024 * MIB + 256 * MIB;
-    outcome->first_step_peak_active_bytes = 61 * 1024 * MIB + 7;
-    outcome->memory_capacity_bytes = 79 * 1024 * MIB + 512 * MIB;
+    outcome->peak_active_bytes = gib_mib(63, 512);
+    outcome->peak_reserved_bytes = gib_mib(68, 256);
+    outcome->peak_device_bytes = gib_mib(71, 256);
+    outcome->first_step_peak_active_bytes = gib_mib(61, 0) + 7;
+    outcome->memory_capacity_bytes = gib_mib(79, 512);
     outcome->memory_over_bytes = 0;
     outcome->fits = true;
-    outcome->peak_composition[MEMORY_PARAMETERS] = 2 * 1024 * MIB + 10 * MIB;
-    outcome->peak_composition[MEMORY_OPTIMIZER] = 4 * 1024 * MIB + 20 * MIB;
-    outcome->peak_composition[MEMORY_ACTIVATIONS] = 57 * 1024 * MIB + 482 * MIB;
-    outcome->peak_composition[MEMORY_CONTEXT] = 7 * 1024 * MIB + 768 * MIB;
+    outcome->peak_composition[MEMORY_PARAMETERS] = gib_mib(2, 10);
+    outcome->peak_composition[MEMORY_OPTIMIZER] = gib_mib(4, 20);
+    outcome->peak_composition[MEMORY_ACTIVATIONS] = gib_mib(57, 482);
+    outcome->peak_composition[MEMORY_CONTEXT] = gib_mib(7, 768);
     outcome->peak_at = "unit root, logits";
 }
 
@@ -135,4 +144,5 @@ void outcome_fixture(struct arena *arena, struct outcome *outcome)
     };
     fill_memory(outcome);
     fill_lists(arena, outcome);
+    fill_texts(arena, outcome);
 }
