@@ -173,7 +173,11 @@ static void add_bar(struct summary *summary)
         char bar[BAR_WIDTH + 1];
         for (int k = 0; k < BAR_WIDTH; k++) {
             const double middle = (k + 0.5) / per_percent;
-            bar[k] = middle < compute ? '=' : middle < compute + exposed ? '+' : '.';
+            bar[k] = '.';
+            if (middle < compute)
+                bar[k] = '=';
+            else if (middle < compute + exposed)
+                bar[k] = '+';
         }
         bar[BAR_WIDTH] = '\0';
         table_cell(&summary->table, "%s", bar);
@@ -257,8 +261,8 @@ static void add_category(struct summary *summary, enum memory_category category)
     if (!is_used)
         return;
     snprintf(label, sizeof(label), "    %s", name);
-    for (char *letter = label; *letter != '\0'; letter++)
-        *letter = *letter == '_' ? ' ' : *letter;
+    for (char *line = strchr(label, '_'); line != NULL; line = strchr(line, '_'))
+        *line = ' ';
     table_row(&summary->table);
     table_cell(&summary->table, "%s", label);
     for (int32_t i = 0; i < summary->count; i++)

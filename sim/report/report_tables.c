@@ -16,11 +16,11 @@ struct unit_group {
 };
 
 /* Two units whose times differ by less than this are the same to a reader of four digits. */
-static const double SAME_TIME_FRAC = 1e-4;
+static const double same_time_frac = 1e-4;
 
 static bool is_same_time(double a, double b, double scale)
 {
-    return fabs(a - b) <= SAME_TIME_FRAC * scale;
+    return fabs(a - b) <= same_time_frac * scale;
 }
 
 /* Exposed time and its own kernels: what the unit adds to the step. */

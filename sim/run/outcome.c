@@ -9,21 +9,22 @@
 #define TEXT(field, explains)                                                                      \
     {                                                                                              \
         .name = #field, .unit = "text", .kind = METRIC_TEXT, .offset = FIELD(field),               \
-        .help = explains                                                                           \
+        .help = (explains)                                                                         \
     }
 #define INT(field, in, explains)                                                                   \
     {                                                                                              \
-        .name = #field, .unit = in, .kind = METRIC_INT, .offset = FIELD(field), .help = explains   \
+        .name = #field, .unit = (in), .kind = METRIC_INT, .offset = FIELD(field),                  \
+        .help = (explains)                                                                         \
     }
 #define REAL(field, in, explains)                                                                  \
     {                                                                                              \
-        .name = #field, .unit = in, .kind = METRIC_DOUBLE, .offset = FIELD(field),                 \
-        .help = explains                                                                           \
+        .name = #field, .unit = (in), .kind = METRIC_DOUBLE, .offset = FIELD(field),               \
+        .help = (explains)                                                                         \
     }
 #define REAL_OR_NULL(field, in, explains)                                                          \
     {                                                                                              \
-        .name = #field, .unit = in, .kind = METRIC_DOUBLE, .is_optional = true,                    \
-        .offset = FIELD(field), .help = explains                                                   \
+        .name = #field, .unit = (in), .kind = METRIC_DOUBLE, .is_optional = true,                  \
+        .offset = FIELD(field), .help = (explains)                                                 \
     }
 
 const struct metric outcome_metrics[] = {
