@@ -26,11 +26,11 @@ void lane_enter_tape(struct machine *machine, struct lane *lane, int32_t step)
     const struct score *score = lane->class->score;
     for (lane->step = step; lane->step < machine->setup->steps; lane->step++) {
         const struct tape_ops *ops = &score->tapes[tape_of_step(lane->step)].streams[lane->idx];
+        if (ops->count == 0)
+            continue;
         lane->at = ops->items;
         lane->end = ops->items + ops->count;
         lane->kernel = 0;
-        if (ops->count == 0)
-            continue;
         lane->first_epoch = score_epochs_before(score, lane->step);
         return;
     }
