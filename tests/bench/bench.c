@@ -16,6 +16,7 @@ struct bench_part {
 static const struct bench_part parts[] = {
     {"queue", "engine beside a bare 4-ary heap, hold model", bench_queue},
     {"maxmin", "max-min solves, small to large", bench_maxmin},
+    {"run", "whole runs of Llama-3.1-8B: load and play", bench_run},
 };
 
 enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };

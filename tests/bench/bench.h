@@ -19,5 +19,6 @@ double bench_median(double *values);
 
 void bench_queue(void);
 void bench_maxmin(void);
+void bench_run(void);
 
 #endif
