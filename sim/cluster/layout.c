@@ -182,6 +182,7 @@ static void describe_class(struct layout_builder *builder, struct rank_class *cl
     const struct layout_graph *graph = &builder->graph;
     int32_t node = graph_node(graph, sample, 1 + gpu);
     class->per_host = count_colour(graph, sample, 1, graph->gpus, graph->colours[node]);
+    BUG_IF(class->per_host == 0);
     class->hosts = class->count / class->per_host;
     struct colour *host = &builder->colours[graph->colours[graph_node(graph, sample, 0)]];
     if (host->host_class < 0)
@@ -265,7 +266,7 @@ enum status layout_build(struct arena *arena, const struct cluster *cluster, int
     collect_classes(&builder);
     qsort(layout->classes, (size_t)layout->class_count, sizeof(struct rank_class), compare_classes);
     builder.resource_capacity =
-        (int32_t)(6 * layout->class_count + 2 * graph->sample_count * graph->nics);
+        6 * layout->class_count + 2 * graph->sample_count * (int32_t)graph->nics;
     layout->resources = ARENA_ARRAY(arena, struct resource, builder.resource_capacity);
     name_links(&builder);
     describe_classes(&builder);

@@ -104,9 +104,10 @@ static void add_ring(struct plan_builder *builder, double bytes, int64_t passes)
     int64_t steps_across = is_one_host ? 0 : group->hosts - 1;
     shape.steps_across = passes * steps_across;
     shape.steps_in_host = passes * (group->ranks - 1 - steps_across);
-    if (!is_one_host) /* one ring passes a host's border once; all groups of a host do */
-        shape.nic = (double)(builder->layout->gpus_per_host / group->ranks_per_host) /
-                    (double)builder->layout->nics_per_host;
+    if (!is_one_host) { /* a ring leaves a host once; so do the rings of all its groups */
+        int64_t groups = builder->layout->gpus_per_host / group->ranks_per_host;
+        shape.nic = (double)groups / (double)builder->layout->nics_per_host;
+    }
     add_phase(builder, &shape);
 }
 

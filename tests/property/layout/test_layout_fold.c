@@ -29,6 +29,27 @@ static uint64_t hash_real(uint64_t hash, double value)
 }
 
 /* Sums of hashes stand for multisets: order does not matter. */
+static void refine_round(const struct layout *layout, struct expanded *all)
+{
+    for (int32_t i = 0; i < layout->resource_count; i++)
+        all->next_nics[i] = hash64_mix(all->nics[i], 7);
+    for (int64_t i = 0; i < layout->hosts; i++)
+        all->next_hosts[i] = hash64_mix(all->hosts[i], 9);
+    for (int64_t i = 0; i < layout->ranks; i++) {
+        const int32_t nic = layout->classes[i].nic_out;
+        const int64_t host = i / layout->gpus_per_host;
+        all->next_hosts[host] += hash64_mix(all->ranks[i], 11);
+        if (nic >= 0)
+            all->next_nics[nic] += hash64_mix(all->ranks[i], 13);
+        all->ranks[i] =
+            hash64_mix(hash64_mix(all->ranks[i], all->hosts[host]), nic < 0 ? 0 : all->nics[nic]);
+    }
+    for (int32_t i = 0; i < layout->resource_count; i++)
+        all->nics[i] = all->next_nics[i];
+    for (int64_t i = 0; i < layout->hosts; i++)
+        all->hosts[i] = all->next_hosts[i];
+}
+
 static struct expanded expand(struct arena *arena, const struct layout *layout)
 {
     struct expanded all = {.ranks = ARENA_ARRAY(arena, uint64_t, layout->ranks),
@@ -41,27 +62,8 @@ static struct expanded expand(struct arena *arena, const struct layout *layout)
     for (int32_t i = 0; i < layout->resource_count; i++)
         all.nics[i] = hash_real((uint64_t)layout->resources[i].instances,
                                 layout->resources[i].capacity * 1e-9);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int32_t i = 0; i < layout->resource_count; i++)
-            all.next_nics[i] = hash64_mix(all.nics[i], 7);
-        for (int64_t i = 0; i < layout->hosts; i++)
-            all.next_hosts[i] = hash64_mix(all.hosts[i], 9);
-        for (int64_t i = 0; i < layout->ranks; i++) {
-            const struct rank_class *class = &layout->classes[i];
-            all.next_hosts[i / layout->gpus_per_host] += hash64_mix(all.ranks[i], 11);
-            if (class->nic_out >= 0)
-                all.next_nics[class->nic_out] += hash64_mix(all.ranks[i], 13);
-        }
-        for (int64_t i = 0; i < layout->ranks; i++) {
-            int32_t nic = layout->classes[i].nic_out;
-            uint64_t hash = hash64_mix(all.ranks[i], all.hosts[i / layout->gpus_per_host]);
-            all.ranks[i] = hash64_mix(hash, nic < 0 ? 0 : all.nics[nic]);
-        }
-        for (int32_t i = 0; i < layout->resource_count; i++)
-            all.nics[i] = all.next_nics[i];
-        for (int64_t i = 0; i < layout->hosts; i++)
-            all.hosts[i] = all.next_hosts[i];
-    }
+    for (int round = 0; round < ROUNDS; round++)
+        refine_round(layout, &all);
     return all;
 }
 
@@ -232,6 +234,32 @@ static bool is_equitable(const struct partition_edge *edges, const int32_t *seed
     return true;
 }
 
+/* A random graph, and copies of it behind it. */
+static void random_graph(struct philox *random, struct partition_edge *edges, int32_t *seeds)
+{
+    for (int32_t e = 0; e < EDGES; e++) {
+        edges[e] = (struct partition_edge){(int32_t)philox_below(random, NODES),
+                                           (int32_t)philox_below(random, NODES),
+                                           (int32_t)philox_below(random, LABELS)};
+        for (int32_t copy = 1; copy < COPIES; copy++)
+            edges[copy * EDGES + e] = (struct partition_edge){
+                edges[e].a + copy * NODES, edges[e].b + copy * NODES, edges[e].label};
+    }
+    for (int32_t n = 0; n < NODES * COPIES; n++)
+        seeds[n] = n < NODES ? (int32_t)philox_below(random, 2) : seeds[n - NODES];
+}
+
+static void check_equitable(const struct partition_edge *edges, const int32_t *seeds,
+                            const int32_t *colours)
+{
+    for (int32_t a = 0; a < NODES; a++) {
+        for (int32_t b = 0; b < a; b++) {
+            if (colours[a] == colours[b])
+                CHECK_TRUE(is_equitable(edges, seeds, colours, a, b));
+        }
+    }
+}
+
 /* Equitable by its definition; coarsest: copies of a graph need no colours of their own. */
 static void test_refinement(void)
 {
@@ -242,26 +270,12 @@ static void test_refinement(void)
         struct partition_edge edges[EDGES * COPIES];
         int32_t seeds[NODES * COPIES];
         int32_t colours[NODES * COPIES];
-        for (int32_t e = 0; e < EDGES; e++) {
-            edges[e] = (struct partition_edge){(int32_t)philox_below(&random, NODES),
-                                               (int32_t)philox_below(&random, NODES),
-                                               (int32_t)philox_below(&random, LABELS)};
-            for (int32_t copy = 1; copy < COPIES; copy++)
-                edges[copy * EDGES + e] = (struct partition_edge){
-                    edges[e].a + copy * NODES, edges[e].b + copy * NODES, edges[e].label};
-        }
-        for (int32_t n = 0; n < NODES * COPIES; n++)
-            seeds[n] = n < NODES ? (int32_t)philox_below(&random, 2) : seeds[n - NODES];
+        random_graph(&random, edges, seeds);
         struct arena scratch = {0};
-        for (int32_t n = 0; n < NODES * COPIES; n++)
+        for (int32_t n = 0; n < NODES; n++)
             colours[n] = seeds[n];
         int32_t count = partition_refine(&scratch, NODES, edges, EDGES, colours);
-        for (int32_t a = 0; a < NODES; a++) {
-            for (int32_t b = 0; b < a; b++) {
-                if (colours[a] == colours[b])
-                    CHECK_TRUE(is_equitable(edges, seeds, colours, a, b));
-            }
-        }
+        check_equitable(edges, seeds, colours);
         for (int32_t n = 0; n < NODES * COPIES; n++)
             colours[n] = seeds[n];
         CHECK_INT(partition_refine(&scratch, NODES * COPIES, edges, EDGES * COPIES, colours),

@@ -36,69 +36,70 @@ double alone_s(const char *cluster, const char *override, int64_t hosts, int64_t
     return time_s;
 }
 
+enum { AG = COLLECTIVE_ALL_GATHER, RS = COLLECTIVE_REDUCE_SCATTER, AR = COLLECTIVE_ALL_REDUCE };
+
+/* A block of Llama-2-7B in bf16: the unit of the cross-check step. */
+#define S 404750336.0
+
+static const struct closed_form {
+    const char *what, *cluster, *override;
+    int64_t hosts, gpus;
+    int op;
+    double bytes, expected_s;
+} closed_forms[] = {
+    {"20 MB over two at 1 GB/s", "ideal-2x1gbs", NULL, 1, 2, AG, 20e6, 10e-3},
+    {"2.385 MB over two", "ideal-2x1gbs", NULL, 1, 2, RS, 2.385e6, 1.1925e-3},
+    {"700 MB all-reduce at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, AR, 700e6, 0.560},
+    {"1.4 GB all-gather at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, AG, 1.4e9, 0.560},
+    {"700 MB reduce-scatter at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, RS, 700e6, 0.280},
+    {"one of three GPUs a host", "ideal-10gbps", NULL, 3, 1, AG, 300e6, 0.160},
+    {"8 behind a switch", "ideal-8x400", NULL, 1, 8, AG, S, 35e-6 + S * 7 / 8 / 400e9},
+    {"8 behind a switch, all-reduce", "ideal-8x400", NULL, 1, 8, AR, S, 70e-6 + S * 7 / 4 / 400e9},
+    {"5 of 8", "ideal-8x400", NULL, 1, 5, RS, S, 20e-6 + S * 4 / 5 / 400e9},
+    {"64 in two levels", "ideal-64-two-level", NULL, 8, 8, AG, S,
+     35e-6 + S / 8 * 7 / 8 / 50e9 + 14e-6 + S * 7 / 8 / 450e9},
+    {"512 in two levels", "ideal-64-two-level", NULL, 64, 8, RS, S,
+     315e-6 + S / 8 * 63 / 64 / 50e9 + 14e-6 + S * 7 / 8 / 450e9},
+    {"64 in two levels, all-reduce", "ideal-64-two-level", NULL, 8, 8, AR, S,
+     2 * (35e-6 + S / 8 * 7 / 8 / 50e9 + 14e-6 + S * 7 / 8 / 450e9)},
+    {"64, 400 GB/s everywhere", "ideal-64-400", NULL, 8, 8, AG, S, 70e-6 + S * 63 / 64 / 400e9},
+    {"two levels on one host is a ring", "ideal-64-400", NULL, 1, 8, AG, S,
+     35e-6 + S * 7 / 8 / 400e9},
+    /* one ring of 64 over 8 hosts: the host's NICs carry 8 x 50 GB/s */
+    {"one ring of 64", "ideal-64-two-level", "collectives.algorithm=ring", 8, 8, AG, S,
+     56 * 2e-6 + 7 * 5e-6 + S * 63 / 64 / 400e9},
+    /* 7/8 of the bytes stay inside, at 50 GB/s: 57.1 GB/s in all; the NICs carry 400 */
+    {"one ring, bound inside", "ideal-400", "host.scale_up.bandwidth=50 GB/s", 8, 8, AG, 6.4e9,
+     6.3e9 * 7 / 8 / 50e9},
+    /* NVLink: 360 of 450 GB/s reach a ring; base 8.4 us and 7 steps of 3.4 us */
+    {"H100 host", "dgx-h100", NULL, 1, 8, AG, 1073741824,
+     8.4e-6 + 23.8e-6 + 1073741824 * 0.875 / 360e9},
+    /* one 25 Gb/s NIC carries all that leaves a host: 0.91 x 3.125 GB/s */
+    {"25 GbE", "dgx-h100-25gbe", NULL, 4, 8, RS, 436207616,
+     8.4e-6 + 28 * 3.4e-6 + 3 * 14e-6 + 436207616 * 31.0 / 32 / (0.91 * 3.125e9)},
+    {"four hosts, 8 x 400 Gb/s", "dgx-h100", NULL, 4, 8, AG, 436207616,
+     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+    {"100 Gb/s NICs", "dgx-h100", "host.nics.bandwidth=100Gbps", 4, 8, AG, 436207616,
+     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 100e9)},
+    /* the slowest host bounds the ring */
+    {"one host's NICs at half", "dgx-h100", "overrides=[{host: 2, nic_frac: 0.5}]", 4, 8, AG,
+     436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 200e9)},
+    {"a slow GPU does not slow links", "dgx-h100", "overrides=[{host: 2, gpu: 1, clock_frac: 0.5}]",
+     4, 8, AG, 436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+    {"three NICs for eight GPUs", "dgx-h100", "host.nics.count=3", 4, 8, AG, 436207616,
+     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 150e9)},
+    {"one rank", "ideal-10gbps", NULL, 1, 1, AG, 700e6, 0},
+    {"no bytes", "dgx-h100", NULL, 4, 8, AG, 0, 0},
+};
+
 static void test_closed_forms(void)
 {
-    const enum collective_op ag = COLLECTIVE_ALL_GATHER;
-    const enum collective_op rs = COLLECTIVE_REDUCE_SCATTER;
-    const enum collective_op ar = COLLECTIVE_ALL_REDUCE;
-    static const char a400[] = "ideal-64-400";
-    const double s = 404750336;
-    const struct {
-        const char *what, *cluster, *override;
-        int64_t hosts, gpus;
-        enum collective_op op;
-        double bytes, expected_s;
-    } rows[] = {
-        {"20 MB over two at 1 GB/s", "ideal-2x1gbs", NULL, 1, 2, ag, 20e6, 10e-3},
-        {"2.385 MB over two", "ideal-2x1gbs", NULL, 1, 2, rs, 2.385e6, 1.1925e-3},
-        {"700 MB all-reduce at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, ar, 700e6, 0.560},
-        {"1.4 GB all-gather at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, ag, 1.4e9, 0.560},
-        {"700 MB reduce-scatter at 10 Gb/s", "ideal-10gbps", NULL, 2, 1, rs, 700e6, 0.280},
-        {"one of three GPUs a host", "ideal-10gbps", NULL, 3, 1, ag, 300e6, 0.160},
-        {"8 behind a switch", "ideal-8x400", NULL, 1, 8, ag, s, 35e-6 + s * 7 / 8 / 400e9},
-        {"8 behind a switch, all-reduce", "ideal-8x400", NULL, 1, 8, ar, s,
-         70e-6 + s * 7 / 4 / 400e9},
-        {"5 of 8", "ideal-8x400", NULL, 1, 5, rs, s, 20e-6 + s * 4 / 5 / 400e9},
-        {"64 in two levels", "ideal-64-two-level", NULL, 8, 8, ag, s,
-         35e-6 + s / 8 * 7 / 8 / 50e9 + 14e-6 + s * 7 / 8 / 450e9},
-        {"512 in two levels", "ideal-64-two-level", NULL, 64, 8, rs, s,
-         315e-6 + s / 8 * 63 / 64 / 50e9 + 14e-6 + s * 7 / 8 / 450e9},
-        {"64 in two levels, all-reduce", "ideal-64-two-level", NULL, 8, 8, ar, s,
-         2 * (35e-6 + s / 8 * 7 / 8 / 50e9 + 14e-6 + s * 7 / 8 / 450e9)},
-        {"64, 400 GB/s everywhere", a400, NULL, 8, 8, ag, s, 70e-6 + s * 63 / 64 / 400e9},
-        {"two levels on one host is a ring", a400, NULL, 1, 8, ag, s, 35e-6 + s * 7 / 8 / 400e9},
-        /* one ring of 64 over 8 hosts: the host's NICs carry 8 x 50 GB/s */
-        {"one ring of 64", "ideal-64-two-level", "collectives.algorithm=ring", 8, 8, ag, s,
-         56 * 2e-6 + 7 * 5e-6 + s * 63 / 64 / 400e9},
-        /* 7/8 of the bytes stay inside, at 50 GB/s: 57.1 GB/s in all; the NICs carry 400 */
-        {"one ring, bound inside", "ideal-400", "host.scale_up.bandwidth=50 GB/s", 8, 8, ag, 6.4e9,
-         6.3e9 * 7 / 8 / 50e9},
-        /* NVLink: 360 of 450 GB/s reach a ring; base 8.4 us and 7 steps of 3.4 us */
-        {"H100 host", "dgx-h100", NULL, 1, 8, ag, 1073741824,
-         8.4e-6 + 23.8e-6 + 1073741824 * 0.875 / 360e9},
-        /* one 25 Gb/s NIC carries all that leaves a host: 0.91 x 3.125 GB/s */
-        {"25 GbE", "dgx-h100-25gbe", NULL, 4, 8, rs, 436207616,
-         8.4e-6 + 28 * 3.4e-6 + 3 * 14e-6 + 436207616 * 31.0 / 32 / (0.91 * 3.125e9)},
-        {"four hosts, 8 x 400 Gb/s", "dgx-h100", NULL, 4, 8, ag, 436207616,
-         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
-        {"100 Gb/s NICs", "dgx-h100", "host.nics.bandwidth=100Gbps", 4, 8, ag, 436207616,
-         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 100e9)},
-        /* the slowest host bounds the ring */
-        {"one host's NICs at half", "dgx-h100", "overrides=[{host: 2, nic_frac: 0.5}]", 4, 8, ag,
-         436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 200e9)},
-        {"a slow GPU does not slow links", "dgx-h100",
-         "overrides=[{host: 2, gpu: 1, clock_frac: 0.5}]", 4, 8, ag, 436207616,
-         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
-        {"three NICs for eight GPUs", "dgx-h100", "host.nics.count=3", 4, 8, ag, 436207616,
-         8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 150e9)},
-        {"one rank", "ideal-10gbps", NULL, 1, 1, ag, 700e6, 0},
-        {"no bytes", "dgx-h100", NULL, 4, 8, ag, 0, 0},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        check_context("%s", rows[i].what);
-        double time_s = alone_s(rows[i].cluster, rows[i].override, rows[i].hosts, rows[i].gpus,
-                                rows[i].op, rows[i].bytes);
-        CHECK_NEAR(time_s, rows[i].expected_s, 1e-9);
+    for (size_t i = 0; i < sizeof(closed_forms) / sizeof(closed_forms[0]); i++) {
+        check_context("%s", closed_forms[i].what);
+        double time_s = alone_s(closed_forms[i].cluster, closed_forms[i].override,
+                                closed_forms[i].hosts, closed_forms[i].gpus,
+                                (enum collective_op)closed_forms[i].op, closed_forms[i].bytes);
+        CHECK_NEAR(time_s, closed_forms[i].expected_s, 1e-9);
     }
     check_context(NULL);
 }
