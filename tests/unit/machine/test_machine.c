@@ -5,7 +5,7 @@
 #include "suites.h"
 #include "toy.h"
 
-static const int64_t MS = 1000000000;
+#define MS INT64_C(1000000000)
 
 /* What a class was told, by kind of activity. */
 struct told {

@@ -3,7 +3,7 @@
 #include "suites.h"
 #include "units.h"
 
-static const int64_t MS = 1000000000;
+#define MS INT64_C(1000000000)
 
 static void test_three_units(void)
 {
@@ -26,7 +26,7 @@ static void check_steady(double backward_ms, bool has_own_communicator, int64_t 
     few.has_own_communicator = many.has_own_communicator = has_own_communicator;
     units_play(&few);
     units_play(&many);
-    CHECK_INT(many.forward_ps - few.forward_ps, 16 * 15 * MS);
+    CHECK_INT(many.forward_ps - few.forward_ps, MS * 16 * 15);
     CHECK_INT(many.backward_ps - few.backward_ps, 16 * expected_ms * MS);
 }
 

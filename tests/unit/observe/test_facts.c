@@ -4,7 +4,7 @@
 #include "toy.h"
 #include "units.h"
 
-static const int64_t MS = 1000000000;
+#define MS INT64_C(1000000000)
 
 static struct facts *watch(struct toy *toy, int32_t warmup)
 {
@@ -36,22 +36,22 @@ static void test_three_units(void)
     facts_close(facts);
     const struct breakdown *sums = facts_breakdown(facts, 0);
     check_adds_up(sums);
-    CHECK_INT(sums->compute_ps, 2 * 225 * MS);
-    CHECK_INT(sums->comm_ps, 2 * 9 * 10 * MS);
+    CHECK_INT(sums->compute_ps, MS * 2 * 225);
+    CHECK_INT(sums->comm_ps, MS * 2 * 9 * 10);
     CHECK_INT(sums->comm_wait_ps, 0);
-    CHECK_INT(sums->exposed_ps, 2 * 20 * MS);
+    CHECK_INT(sums->exposed_ps, MS * 2 * 20);
     CHECK_INT(sums->idle_ps, 0);
-    CHECK_INT(sums->step_ps, 2 * 245 * MS);
+    CHECK_INT(sums->step_ps, MS * 2 * 245);
     const struct unit_facts *unit = facts_unit(facts, 0, 1);
-    CHECK_INT(unit->forward_ps, 2 * 25 * MS);
-    CHECK_INT(unit->backward_ps, 2 * 50 * MS);
-    CHECK_INT(unit->all_gather_ps, 2 * 20 * MS);
+    CHECK_INT(unit->forward_ps, MS * 2 * 25);
+    CHECK_INT(unit->backward_ps, MS * 2 * 50);
+    CHECK_INT(unit->all_gather_ps, MS * 2 * 20);
     CHECK_INT(unit->all_gather_count, 4);
     CHECK_NEAR(unit->all_gather_bytes, 4 * 20e6, 1e-12);
-    CHECK_INT(unit->reduce_scatter_ps, 2 * 10 * MS);
+    CHECK_INT(unit->reduce_scatter_ps, MS * 2 * 10);
     CHECK_INT(unit->reduce_scatter_count, 2);
     CHECK_INT(unit->exposed_ps, 0);
-    CHECK_INT(facts_unit(facts, 0, 0)->exposed_ps, 2 * 20 * MS);
+    CHECK_INT(facts_unit(facts, 0, 0)->exposed_ps, MS * 2 * 20);
     toy_release(&toy);
 }
 
