@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/units.h"
-#include "cluster/cluster_private.h"
+#include "cluster/cluster_config.h"
 
 static const char *const cost_names[HOST_COST_COUNT] = {
     [HOST_KERNEL] = "kernel",

@@ -92,7 +92,7 @@ struct cluster {
     int64_t override_count;
 };
 
-struct cluster_config;                         /* as bound: cluster_private.h */
+struct cluster_config;                         /* as bound: cluster_config.h */
 extern const struct field_table cluster_table; /* struct_bytes: the bound struct */
 
 /* For `schema cluster`; NULL-ended. */

@@ -1,7 +1,7 @@
 /* cluster/cluster_fields.c: the fields of cluster, link and host-cost files. */
 #include <stddef.h>
 
-#include "cluster/cluster_private.h"
+#include "cluster/cluster_config.h"
 
 #define FIELD_VERSION(type)                                                                        \
     {                                                                                              \

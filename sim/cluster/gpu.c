@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "cluster/gpu_private.h"
+#include "cluster/gpu_config.h"
 #include "numeric/curve.h"
 
 #define FIELD_SOURCE(type)                                                                         \

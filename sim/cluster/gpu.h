@@ -25,7 +25,7 @@
 #include "model/kernel.h"
 
 struct curve;
-struct gpu_config; /* as bound from YAML: gpu_private.h */
+struct gpu_config; /* as bound from YAML: cluster/gpu_config.h */
 
 struct gpu {
     const char *name;

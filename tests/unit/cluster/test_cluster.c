@@ -58,6 +58,34 @@ static void test_port_overrides_link(void)
     fixture_release(&fixture);
 }
 
+/* The links and the GPUs of `folder`, each put into `key` of a host. */
+static void check_parts(const char *folder, const char *key)
+{
+    struct arena arena = {0};
+    static const char *const folders[] = {FSDPSIM_SOURCE_DIR, NULL};
+    const char *const *names = data_names(&arena, folders, folder);
+    for (int i = 0; names[i]; i++) {
+        check_context("%s=%s", key, names[i]);
+        const char *const overrides[] = {arena_printf(&arena, "%s=%s", key, names[i]), NULL};
+        struct cluster_fixture fixture;
+        fixture_init(&fixture, "dgx-h100", overrides);
+        CHECK_INT(fixture.status, STATUS_OK);
+        CHECK_TEXT(fixture_messages(&fixture), "");
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+    CHECK_TRUE(names[0] != NULL);
+    arena_release(&arena);
+}
+
+static void test_every_part_loads(void)
+{
+    check_parts("topologies/gpus", "host.gpu");
+    check_parts("topologies/links", "host.nics.link");
+    check_parts("topologies/links", "host.scale_up.link");
+    check_parts("topologies/cpus", "host.cpu");
+}
+
 static void test_other_link_by_name(void)
 {
     static const char *const overrides[] = {"host.nics.link=ethernet25", NULL};
@@ -107,6 +135,7 @@ static void test_names(void)
 
 const struct check_case cluster_cases[] = {
     {"every shipped cluster loads", test_every_shipped_cluster_loads},
+    {"every GPU, link and CPU loads", test_every_part_loads},
     {"dgx-h100", test_dgx_h100},
     {"a port stands in for its link", test_port_overrides_link},
     {"another link by name", test_other_link_by_name},

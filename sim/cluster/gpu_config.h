@@ -1,6 +1,6 @@
-/* cluster/gpu_private.h: a GPU file as bound, before anything is derived from it. */
-#ifndef FSDPSIM_CLUSTER_GPU_PRIVATE_H
-#define FSDPSIM_CLUSTER_GPU_PRIVATE_H
+/* cluster/gpu_config.h: a GPU file as bound, before anything is derived from it. */
+#ifndef FSDPSIM_CLUSTER_GPU_CONFIG_H
+#define FSDPSIM_CLUSTER_GPU_CONFIG_H
 
 #include <stdint.h>
 
