@@ -16,6 +16,13 @@
  * (`network: messages`). comm time counts the kernel, as a profiler would; the waiting part is also
  * counted apart.
  *
+ * Two kernels, or a kernel and a collective, that want more of a resource than there is are slowed
+ * by the same factor. Example: HBM of 4 GB/s, a kernel that alone uses 3 and a gather that alone
+ * uses 2: both run at 4/5.
+ *
+ * Left out: point-to-point transfers, copies between host and device and computing on the host are
+ * in the grammar but not played yet (an error says so).
+ *
  * The machine knows nothing of breakdowns or tables: observers are told (observe/observe.h).
  */
 #ifndef FSDPSIM_MACHINE_MACHINE_H

@@ -71,7 +71,8 @@ static enum status check_program(const struct machine *machine, const struct pro
     return check_ops(&program->step, machine->diag);
 }
 
-/* SM share and bytes per byte, without loads of nothing. */
+/* Weight: the rate alone, so that all that shares a resource slows by the same factor. Loads of
+   nothing are left out: the solver wants positive demands. */
 static void phase_set_up(struct machine *machine, const struct phase *from, struct flow_phase *to)
 {
     const struct layout *layout = machine->setup->layout;
