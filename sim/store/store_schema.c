@@ -104,28 +104,32 @@ const struct store_table store_tables[STORE_TABLE_COUNT] = {
 static const struct swept_key {
     const char *column, *key, *help;
     bool is_integer;
+    const char *other_key; /* where the value stands when `key` was not given */
 } swept_keys[] = {
-    {"nodes", "nodes", "hosts asked for", true},
-    {"global_batch", "train.global_batch", "sequences of a step", true},
-    {"optimizer", "train.optimizer.name", "optimizer", false},
-    {"activation_checkpointing", "train.activation_checkpointing", "what is recomputed", false},
-    {"param_dtype", "train.precision.param_dtype", "type of compute and all-gather", false},
-    {"reduce_dtype", "train.precision.reduce_dtype", "type of reduce-scatter", false},
-    {"compile", "train.compile", "torch.compile", false},
-    {"dp_replicate", "mesh.dp_replicate", "replicas (HSDP)", true},
-    {"dp_shard", "mesh.dp_shard", "ranks that share a copy; -1: all", true},
-    {"tp", "mesh.tp", "tensor parallel ranks", true},
-    {"pp", "mesh.pp", "pipeline stages", true},
-    {"cp", "mesh.cp", "context parallel ranks", true},
-    {"ep", "mesh.ep", "expert parallel ranks", true},
-    {"api", "fsdp.api", "sharding API", false},
-    {"wrap", "fsdp.wrap", "what makes a unit", false},
-    {"reshard_after_forward", "fsdp.reshard_after_forward", "free gathered parameters", false},
-    {"forward_prefetch", "fsdp.forward_prefetch", "units gathered ahead, forward", true},
-    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward (fsdp1)", false},
-    {"nic_bandwidth", "cluster.host.nics.bandwidth", "of one NIC and direction", false},
-    {"seed", "simulate.seed", "random seed", true},
-    {"network", "simulate.network", "flows or messages", false},
+    {"nodes", "nodes", "hosts asked for", true, NULL},
+    {"global_batch", "train.global_batch", "sequences of a step", true, NULL},
+    {"optimizer", "train.optimizer.name", "optimizer", false, NULL},
+    {"activation_checkpointing", "train.activation_checkpointing", "what is recomputed", false,
+     NULL},
+    {"param_dtype", "train.precision.param_dtype", "type of compute and all-gather", false, NULL},
+    {"reduce_dtype", "train.precision.reduce_dtype", "type of reduce-scatter", false, NULL},
+    {"compile", "train.compile", "torch.compile", false, NULL},
+    {"dp_replicate", "mesh.dp_replicate", "replicas (HSDP)", true, NULL},
+    {"dp_shard", "mesh.dp_shard", "ranks that share a copy; -1: all", true, NULL},
+    {"tp", "mesh.tp", "tensor parallel ranks", true, NULL},
+    {"pp", "mesh.pp", "pipeline stages", true, NULL},
+    {"cp", "mesh.cp", "context parallel ranks", true, NULL},
+    {"ep", "mesh.ep", "expert parallel ranks", true, NULL},
+    {"api", "fsdp.api", "sharding API", false, NULL},
+    {"wrap", "fsdp.wrap", "what makes a unit", false, NULL},
+    {"reshard_after_forward", "fsdp.reshard_after_forward", "free gathered parameters", false,
+     NULL},
+    {"forward_prefetch", "fsdp.forward_prefetch", "units gathered ahead, forward", true, NULL},
+    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward (fsdp1)", false, NULL},
+    {"nic_bandwidth", "cluster.host.nics.bandwidth", "of one NIC and direction", false,
+     "cluster.host.nics.link.bandwidth"},
+    {"seed", "simulate.seed", "random seed", true, NULL},
+    {"network", "simulate.network", "flows or messages", false, NULL},
 };
 enum { SWEPT_KEY_COUNT = sizeof(swept_keys) / sizeof(swept_keys[0]) };
 
@@ -184,9 +188,9 @@ static void add_view(struct strbuf *sql)
         const struct swept_key *swept = &swept_keys[i];
         strbuf_printf(sql,
                       ",\n (SELECT %s FROM run_config AS c WHERE c.run_id = run.id AND"
-                      " c.key = '%s') AS %s",
+                      " c.key IN ('%s', '%s') ORDER BY length(c.key) LIMIT 1) AS %s",
                       swept->is_integer ? "CAST(c.value AS INTEGER)" : "c.value", swept->key,
-                      swept->column);
+                      swept->other_key != NULL ? swept->other_key : swept->key, swept->column);
     }
     strbuf_add(sql, "\nFROM run;\n");
 }

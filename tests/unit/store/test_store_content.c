@@ -178,6 +178,15 @@ static void test_values(void)
                             " reshard_after_forward = 'true' AND typeof(dp_shard) = 'integer' AND"
                             " dp_shard = -1 AND tp IS NULL"),
               1);
+    /* The link's own bandwidth, unless the host's cards were given another. */
+    CHECK_INT(sql_run(path, "INSERT INTO run_config VALUES"
+                            " (1, 3, 'cluster.host.nics.link.bandwidth', '50 GB/s', 'x')"),
+              0);
+    CHECK_INT(sql_int(path, "SELECT nic_bandwidth = '50 GB/s' FROM v_runs"), 1);
+    CHECK_INT(sql_run(path, "INSERT INTO run_config VALUES"
+                            " (1, 4, 'cluster.host.nics.bandwidth', '12.5 GB/s', 'x')"),
+              0);
+    CHECK_INT(sql_int(path, "SELECT nic_bandwidth = '12.5 GB/s' FROM v_runs"), 1);
     CHECK_INT(sql_int(path, "SELECT sum(bytes) = (SELECT peak_device_bytes FROM run) FROM"
                             " memory_peak"),
               1);
