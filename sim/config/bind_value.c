@@ -1,7 +1,6 @@
 /* config/bind_value.c: one scalar → one member of a struct, or an error that says what is accepted.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "config/config_private.h"
 
@@ -54,6 +53,16 @@ static const char *nearest_choice_hint(const struct scalar *scalar, const char *
     return near != NULL ? arena_printf(arena, "did you mean '%s'?", near) : otherwise;
 }
 
+static bool is_same_word(const char *text, const char *lower_case_word)
+{
+    while (*lower_case_word != '\0' &&
+           (*text == *lower_case_word || *text + 0x20 == *lower_case_word)) {
+        text++;
+        lower_case_word++;
+    }
+    return *text == *lower_case_word;
+}
+
 static const char *read_bool(const struct scalar *scalar, void *slot)
 {
     static const char *const others[] = {"yes", "no", "on", "off", "y", "n", "true", "false"};
@@ -65,7 +74,7 @@ static const char *read_bool(const struct scalar *scalar, void *slot)
     if (*target || strcmp(text, "false") == 0)
         return text;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (strcasecmp(text, others[i]) == 0)
+        if (is_same_word(text, others[i]))
             return wrong(scalar,
                          "yes, no, on, off and capitals are texts here: write true or false");
     return wrong(scalar, NULL);

@@ -40,10 +40,7 @@ struct config {
         const char **items;
         int32_t count, capacity;
     } override_texts;
-    struct {
-        struct config_edit **items;
-        int32_t count, capacity;
-    } edits; /* the same, parsed */
+    struct config_edit *edits, *last_edit; /* the same, parsed, in the order given */
     struct {
         struct config_origin *items;
         int32_t count, capacity;

@@ -25,6 +25,7 @@ struct path_part {
 };
 
 struct config_edit {
+    struct config_edit *next;
     struct {
         struct path_part *items;
         int32_t count, capacity;

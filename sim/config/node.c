@@ -50,7 +50,9 @@ static char char_at(const struct source *source, struct place place)
         while (at < end && ((unsigned char)*at & 0xC0) == 0x80)
             at++;
     }
-    return at < end ? *at : '\0';
+    if (at == end)
+        return '\0';
+    return *at;
 }
 
 static const char *syntax_hint(const struct reader *reader, const char *problem, struct place place)
@@ -227,7 +229,7 @@ static struct node_entry *add_key(struct reader *reader, const yaml_event_t *eve
         refuse(reader, place, NULL, "a key is empty");
         return NULL;
     }
-    if (2 * (uint64_t)(map->entries.count + 1) > index->capacity)
+    if (index->slots == NULL || 2 * (uint64_t)(map->entries.count + 1) > index->capacity)
         key_index_grow(reader, index, map);
     int32_t *slot = key_slot(index, map, key.text);
     if (*slot != 0) {

@@ -87,6 +87,21 @@ bool text_check(const struct source *source, struct diag *diag)
     return true;
 }
 
+/* The character at `at`, moved past; a stray byte (there should be none) is taken as it is. */
+static uint32_t take_character(const char **at)
+{
+    uint32_t code = 0;
+    const size_t bytes = utf8_next((const unsigned char *)*at, strnlen(*at, 4), &code);
+    *at += bytes > 0 ? bytes : 1;
+    return code;
+}
+
+/* Characters that came in as an escape (`\u0085`) and would be refused as they are. */
+static bool is_escaped(uint32_t code)
+{
+    return code < 0x20 || character_complaint(code, false, false) != NULL;
+}
+
 /* Whether the plain form reads back as the same text, in flow form too. */
 static bool is_plain(const char *text)
 {
@@ -101,11 +116,14 @@ static bool is_plain(const char *text)
     if (text[0] == '-' && (text[1] < '0' || text[1] > '9') && text[1] != '.')
         return false;
     for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < 0x20 || strchr(",[]{}", text[i]) != NULL)
+        if (strchr(",[]{}", text[i]) != NULL || (text[i] == ' ' && text[i + 1] == '#'))
             return false;
-        if ((text[i] == ':' && text[i + 1] == ' ') || (text[i] == ' ' && text[i + 1] == '#'))
+        if (text[i] == ':' && strchr(" ?:", text[i + 1]) != NULL)
             return false;
     }
+    for (const char *at = text; *at != '\0';)
+        if (is_escaped(take_character(&at)))
+            return false;
     return true;
 }
 
@@ -116,16 +134,17 @@ void strbuf_add_scalar(struct strbuf *buf, const char *text)
         return;
     }
     strbuf_add(buf, "\"");
-    for (; *text != '\0'; text++) {
-        const unsigned char code = (unsigned char)*text;
+    while (*text != '\0') {
+        const char *start = text;
+        const uint32_t code = take_character(&text);
         if (code == '"' || code == '\\')
-            strbuf_printf(buf, "\\%c", code);
+            strbuf_printf(buf, "\\%c", (int)code);
         else if (code == '\n')
             strbuf_add(buf, "\\n");
-        else if (code < 0x20)
-            strbuf_printf(buf, "\\x%02X", (unsigned)code);
+        else if (is_escaped(code))
+            strbuf_printf(buf, "\\u%04X", (unsigned)code);
         else
-            strbuf_add_bytes(buf, text, 1);
+            strbuf_add_bytes(buf, start, (size_t)(text - start));
     }
     strbuf_add(buf, "\"");
 }

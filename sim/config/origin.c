@@ -145,34 +145,36 @@ bool config_is_set(const struct config *config, const char *path)
     return node != NULL && node->kind != NODE_NULL && !node->is_default;
 }
 
-__attribute__((format(printf, 5, 0))) static void add_at(struct config *config,
-                                                         enum diag_level level, const char *path,
-                                                         const char *hint, const char *format,
-                                                         va_list arguments)
+enum { MESSAGE_BYTES = 1024 };
+
+static void add_at(struct config *config, enum diag_level level, const char *path, const char *hint,
+                   const char *text)
 {
-    char text[1024];
     const struct node *last = NULL;
     const struct node *node = node_at(config, path, &last);
     struct place place = node_place(node);
     if (place.line == 0)
         place = node_place(last);
-    vsnprintf(text, sizeof(text), format, arguments);
     diag_add(config->diag, level, place, hint, "%s", text);
 }
 
 void config_error(struct config *config, const char *path, const char *hint, const char *format,
                   ...)
 {
+    char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    add_at(config, DIAG_ERROR, path, hint, format, arguments);
+    vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    add_at(config, DIAG_ERROR, path, hint, text);
 }
 
 void config_warn(struct config *config, const char *path, const char *hint, const char *format, ...)
 {
+    char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    add_at(config, DIAG_WARNING, path, hint, format, arguments);
+    vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    add_at(config, DIAG_WARNING, path, hint, text);
 }

@@ -93,7 +93,11 @@ enum status config_override(struct config *config, const char *text)
     if (status != STATUS_OK)
         return status;
     *ARENA_PUSH(config->arena, &config->override_texts) = source->text;
-    *ARENA_PUSH(config->arena, &config->edits) = edit;
+    if (config->last_edit != NULL)
+        config->last_edit->next = edit;
+    else
+        config->edits = edit;
+    config->last_edit = edit;
     return STATUS_OK;
 }
 
@@ -222,8 +226,7 @@ enum status edits_apply(struct config *config, const struct field_table *table)
 {
     enum status status = STATUS_OK;
     for (int32_t depth = 1; depth <= NODE_MAX_DEPTH; depth++) {
-        for (int32_t i = 0; i < config->edits.count; i++) {
-            const struct config_edit *edit = config->edits.items[i];
+        for (const struct config_edit *edit = config->edits; edit != NULL; edit = edit->next) {
             if (edit->parts.count != depth)
                 continue;
             const enum status one = edit_apply(config, table, edit);

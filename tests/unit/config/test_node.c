@@ -86,109 +86,110 @@ static void test_json(void)
 }
 
 /* Each text is refused with exactly these messages. */
+static const struct {
+    const char *text, *messages;
+} refused[] = {
+    {"a: 1\nb: 2\na: 3\n", "t.yaml:3:1: error: duplicate key 'a'\n"
+                           "    3 | a: 3\n"
+                           "      | ^\n"
+                           "t.yaml:1:1: note: first written here\n"
+                           "    1 | a: 1\n"
+                           "      | ^\n"},
+    {"a: &x [1, *x]\n", "t.yaml:1:4: error: anchors are not accepted\n"
+                        "    1 | a: &x [1, *x]\n"
+                        "      |    ^^\n"
+                        "      = write the value out where it is needed\n"
+                        "t.yaml:1:11: error: aliases are not accepted\n"
+                        "    1 | a: &x [1, *x]\n"
+                        "      |           ^^\n"
+                        "      = write the value out where it is needed\n"},
+    {"<<: {a: 1}\n", "t.yaml:1:1: error: merge keys ('<<') are not accepted\n"
+                     "    1 | <<: {a: 1}\n"
+                     "      | ^^\n"
+                     "      = write the keys out where they are needed\n"},
+    {"a: !!str 5\n", "t.yaml:1:4: error: tags are not accepted\n"
+                     "    1 | a: !!str 5\n"
+                     "      |    ^^^^^\n"
+                     "      = the field says what a value is\n"},
+    {"a: !foo {b: 1}\n", "t.yaml:1:4: error: tags are not accepted\n"
+                         "    1 | a: !foo {b: 1}\n"
+                         "      |    ^^^^\n"
+                         "      = the field says what a value is\n"},
+    {"a: 1\n---\nb: 2\n", "t.yaml:2:1: error: a second document starts here\n"
+                          "    2 | ---\n"
+                          "      | ^^^\n"
+                          "      = one file holds one document\n"},
+    {"[a]: 1\n", "t.yaml:1:1: error: a key must be a word, not a map, a list or an alias\n"
+                 "    1 | [a]: 1\n"
+                 "      | ^\n"},
+    {"? {x: 1}\n: 1\n", "t.yaml:1:3: error: a key must be a word, not a map, a list or an "
+                        "alias\n"
+                        "    1 | ? {x: 1}\n"
+                        "      |   ^\n"},
+    {"*a : 1\n", "t.yaml:1:1: error: a key must be a word, not a map, a list or an alias\n"
+                 "    1 | *a : 1\n"
+                 "      | ^^\n"},
+    {"'': 1\n", "t.yaml:1:1: error: a key is empty\n"
+                "    1 | '': 1\n"
+                "      | ^^\n"},
+    {"&k a: 1\n", "t.yaml:1:1: error: anchors are not accepted\n"
+                  "    1 | &k a: 1\n"
+                  "      | ^^\n"
+                  "      = write the value out where it is needed\n"},
+    {"# nothing\n", "t.yaml:1:1: error: the document is empty\n"
+                    "    1 | # nothing\n"
+                    "      | ^\n"},
+    {"---\n...\n", "t.yaml:1:1: error: the document is empty\n"
+                   "    1 | ---\n"
+                   "      | ^\n"},
+    {"a: \"x\\0y\"\n", "t.yaml:1:4: error: a text holds a NUL character\n"
+                       "    1 | a: \"x\\0y\"\n"
+                       "      |    ^^^^^^\n"},
+    {"a: b: c\n", "t.yaml:1:5: error: mapping values are not allowed in this context\n"
+                  "    1 | a: b: c\n"
+                  "      |     ^\n"
+                  "      = put a text that holds ': ' in quotes, or check the indentation\n"},
+    {"a:\n\tb: 1\n", "t.yaml:2:1: error: found character that cannot start any token\n"
+                     "    2 | \tb: 1\n"
+                     "      | ^\n"
+                     "      = a tab cannot indent: use spaces\n"},
+    {"a: @x\n", "t.yaml:1:4: error: found character that cannot start any token\n"
+                "    1 | a: @x\n"
+                "      |    ^\n"
+                "      = put a text that starts with this character in quotes\n"},
+    {"a:\n  - 1\n  b: 2\n", "t.yaml:3:3: error: did not find expected '-' indicator\n"
+                            "    3 |   b: 2\n"
+                            "      |   ^\n"
+                            "t.yaml:2:3: note: while parsing a block collection\n"
+                            "    2 |   - 1\n"
+                            "      |   ^\n"},
+    {"a: \xff\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
+                  "    1 | a: \xff\n"
+                  "      |    ^\n"},
+    {"é: \xed\xa0\x80\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
+                          "    1 | é: \xed\xa0\x80\n"
+                          "      |    ^\n"},
+    {"a: \xc0\x80\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
+                      "    1 | a: \xc0\x80\n"
+                      "      |    ^\n"},
+    {"a: 1\rb: 2\n", "t.yaml:1:5: error: a carriage return without a line feed\n"
+                     "    1 | a: 1\n"
+                     "      |     ^\n"},
+    {"a: \xe2\x80\xa8\n", "t.yaml:1:4: error: a line break that is not a line feed\n"
+                          "    1 | a: \xe2\x80\xa8\n"
+                          "      |    ^\n"},
+    {"a: \x07\n", "t.yaml:1:4: error: a control character in the text\n"
+                  "    1 | a: ?\n"
+                  "      |    ^\n"},
+};
+
 static void test_refused(void)
 {
-    static const struct {
-        const char *text, *messages;
-    } rows[] = {
-        {"a: 1\nb: 2\na: 3\n", "t.yaml:3:1: error: duplicate key 'a'\n"
-                               "    3 | a: 3\n"
-                               "      | ^\n"
-                               "t.yaml:1:1: note: first written here\n"
-                               "    1 | a: 1\n"
-                               "      | ^\n"},
-        {"a: &x [1, *x]\n", "t.yaml:1:4: error: anchors are not accepted\n"
-                            "    1 | a: &x [1, *x]\n"
-                            "      |    ^^\n"
-                            "      = write the value out where it is needed\n"
-                            "t.yaml:1:11: error: aliases are not accepted\n"
-                            "    1 | a: &x [1, *x]\n"
-                            "      |           ^^\n"
-                            "      = write the value out where it is needed\n"},
-        {"<<: {a: 1}\n", "t.yaml:1:1: error: merge keys ('<<') are not accepted\n"
-                         "    1 | <<: {a: 1}\n"
-                         "      | ^^\n"
-                         "      = write the keys out where they are needed\n"},
-        {"a: !!str 5\n", "t.yaml:1:4: error: tags are not accepted\n"
-                         "    1 | a: !!str 5\n"
-                         "      |    ^^^^^\n"
-                         "      = the field says what a value is\n"},
-        {"a: !foo {b: 1}\n", "t.yaml:1:4: error: tags are not accepted\n"
-                             "    1 | a: !foo {b: 1}\n"
-                             "      |    ^^^^\n"
-                             "      = the field says what a value is\n"},
-        {"a: 1\n---\nb: 2\n", "t.yaml:2:1: error: a second document starts here\n"
-                              "    2 | ---\n"
-                              "      | ^^^\n"
-                              "      = one file holds one document\n"},
-        {"[a]: 1\n", "t.yaml:1:1: error: a key must be a word, not a map, a list or an alias\n"
-                     "    1 | [a]: 1\n"
-                     "      | ^\n"},
-        {"? {x: 1}\n: 1\n", "t.yaml:1:3: error: a key must be a word, not a map, a list or an "
-                            "alias\n"
-                            "    1 | ? {x: 1}\n"
-                            "      |   ^\n"},
-        {"*a : 1\n", "t.yaml:1:1: error: a key must be a word, not a map, a list or an alias\n"
-                     "    1 | *a : 1\n"
-                     "      | ^^\n"},
-        {"'': 1\n", "t.yaml:1:1: error: a key is empty\n"
-                    "    1 | '': 1\n"
-                    "      | ^^\n"},
-        {"&k a: 1\n", "t.yaml:1:1: error: anchors are not accepted\n"
-                      "    1 | &k a: 1\n"
-                      "      | ^^\n"
-                      "      = write the value out where it is needed\n"},
-        {"# nothing\n", "t.yaml:1:1: error: the document is empty\n"
-                        "    1 | # nothing\n"
-                        "      | ^\n"},
-        {"---\n...\n", "t.yaml:1:1: error: the document is empty\n"
-                       "    1 | ---\n"
-                       "      | ^\n"},
-        {"a: \"x\\0y\"\n", "t.yaml:1:4: error: a text holds a NUL character\n"
-                           "    1 | a: \"x\\0y\"\n"
-                           "      |    ^^^^^^\n"},
-        {"a: b: c\n", "t.yaml:1:5: error: mapping values are not allowed in this context\n"
-                      "    1 | a: b: c\n"
-                      "      |     ^\n"
-                      "      = put a text that holds ': ' in quotes, or check the indentation\n"},
-        {"a:\n\tb: 1\n", "t.yaml:2:1: error: found character that cannot start any token\n"
-                         "    2 | \tb: 1\n"
-                         "      | ^\n"
-                         "      = a tab cannot indent: use spaces\n"},
-        {"a: @x\n", "t.yaml:1:4: error: found character that cannot start any token\n"
-                    "    1 | a: @x\n"
-                    "      |    ^\n"
-                    "      = put a text that starts with this character in quotes\n"},
-        {"a:\n  - 1\n  b: 2\n", "t.yaml:3:3: error: did not find expected '-' indicator\n"
-                                "    3 |   b: 2\n"
-                                "      |   ^\n"
-                                "t.yaml:2:3: note: while parsing a block collection\n"
-                                "    2 |   - 1\n"
-                                "      |   ^\n"},
-        {"a: \xff\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
-                      "    1 | a: \xff\n"
-                      "      |    ^\n"},
-        {"é: \xed\xa0\x80\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
-                              "    1 | é: \xed\xa0\x80\n"
-                              "      |    ^\n"},
-        {"a: \xc0\x80\n", "t.yaml:1:4: error: bytes that are not UTF-8\n"
-                          "    1 | a: \xc0\x80\n"
-                          "      |    ^\n"},
-        {"a: 1\rb: 2\n", "t.yaml:1:5: error: a carriage return without a line feed\n"
-                         "    1 | a: 1\n"
-                         "      |     ^\n"},
-        {"a: \xe2\x80\xa8\n", "t.yaml:1:4: error: a line break that is not a line feed\n"
-                              "    1 | a: \xe2\x80\xa8\n"
-                              "      |    ^\n"},
-        {"a: \x07\n", "t.yaml:1:4: error: a control character in the text\n"
-                      "    1 | a: ?\n"
-                      "      |    ^\n"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct fixture fixture;
         check_context("row %zu", i);
-        fixture_parse(&fixture, rows[i].text, 0);
-        CHECK_TEXT(fixture.messages, rows[i].messages);
+        fixture_parse(&fixture, refused[i].text, 0);
+        CHECK_TEXT(fixture.messages, refused[i].messages);
         CHECK_INT(fixture.status, STATUS_INPUT);
         fixture_release(&fixture);
     }
