@@ -76,15 +76,6 @@ void times_transfer_begin(void *context, int64_t now_ps, int32_t class_idx, cons
     running->is_waiting = false;
 }
 
-static void unit_add_segment(struct unit_facts *unit, const struct segment *segment,
-                             int64_t length_ps)
-{
-    if (segment->kernel_count > 0 && segment->kernels[0].pass == PASS_BACKWARD)
-        unit->backward_ps += length_ps;
-    else
-        unit->forward_ps += length_ps;
-}
-
 static void unit_add_collective(struct unit_facts *unit, const struct collective *collective,
                                 int64_t length_ps, bool is_counted)
 {
@@ -108,7 +99,8 @@ static void unit_add(struct time_watch *watch, const struct program *program, co
     struct unit_facts *unit = &watch->units[op->unit];
     const int64_t length_ps = window_clock(&watch->window, now_ps) - running->begin_clock_ps;
     if (op->kind == OP_SEGMENT) {
-        unit_add_segment(unit, &program->segments.items[op->index], length_ps);
+        /* By phase, not by kernel: a backward with checkpointing begins with forward kernels. */
+        *(watch->is_backward ? &unit->backward_ps : &unit->forward_ps) += length_ps;
     } else if (op->kind == OP_COLLECTIVE) {
         unit->exposed_ps += watch->bare_ps - running->begin_bare_ps;
         unit_add_collective(unit, &program->collectives.items[op->index], length_ps,
@@ -135,6 +127,7 @@ static void phase_reached(struct time_watch *watch, int64_t now_ps, enum mark ma
 {
     const int64_t length_ps = now_ps - watch->mark_ps;
     watch->mark_ps = now_ps;
+    watch->is_backward = mark == MARK_FORWARD_END || mark == MARK_BACKWARD_END;
     if (watch->window.state != WINDOW_OPEN)
         return;
     switch (mark) {

@@ -45,6 +45,7 @@ struct time_watch { /* of one class */
     double copy_sum_ps; /* shares of picoseconds */
     int64_t bare_ps;    /* reported time in which no compute ran */
     int64_t mark_ps;    /* when the last mark of a phase was reached */
+    bool is_backward;   /* after the end of forward, until the next step or forward begins */
     struct breakdown sums;
     struct unit_facts *units;
 };

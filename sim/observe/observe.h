@@ -32,7 +32,7 @@ struct breakdown {   /* of one class, picoseconds, summed over the reported step
 };
 
 struct unit_facts { /* of one class, per reported step on average is the caller's division */
-    int64_t forward_ps, backward_ps;          /* its segments running (sum) */
+    int64_t forward_ps, backward_ps;          /* its segments running (sum), by phase of the step */
     int64_t all_gather_ps, reduce_scatter_ps; /* its collective kernels running (sum) */
     int64_t exposed_ps; /* part of its collectives' time in which no compute ran */
     int64_t all_gather_count, reduce_scatter_count;

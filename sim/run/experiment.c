@@ -165,9 +165,27 @@ void experiment_release(struct experiment *experiment)
     arena_release(&experiment->arena);
 }
 
+/* A GPU without a peak for the compute dtype cannot time a GEMM. */
+static void check_compute_dtype(struct experiment *experiment)
+{
+    const struct gpu *gpu = &experiment->cluster.gpu;
+    const enum dtype dtype = (enum dtype)experiment->train.precision.param_dtype;
+    if (gpu->peak_flop_per_s[dtype] > 0 || experiment->model_config.family == FAMILY_ABSTRACT)
+        return;
+    const char *known = "";
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (gpu->peak_flop_per_s[i] > 0)
+            known = arena_printf(&experiment->arena, "%s%s%s", known, known[0] != '\0' ? ", " : "",
+                                 dtype_name((enum dtype)i));
+    config_error(&experiment->config, "train.precision.param_dtype",
+                 arena_printf(&experiment->arena, "peaks of this GPU: %s", known),
+                 "GPU '%s' has no peak for '%s'", gpu->name, dtype_name(dtype));
+}
+
 static void check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
+    check_compute_dtype(experiment);
     policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
                        is_note);
     const struct {

@@ -2,7 +2,7 @@
 #ifndef FSDPSIM_RUN_EXPERIMENT_PRIVATE_H
 #define FSDPSIM_RUN_EXPERIMENT_PRIVATE_H
 
-#include "cluster/cluster_private.h"
+#include "cluster/cluster_config.h"
 #include "run/experiment.h"
 
 enum { CHECKPOINT_SELECTIVE = CHECKPOINT_FULL + 1 }; /* a known word, not built yet */
