@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* FNV-1a offset basis and prime; the second lane rotates first and has a multiplier of its own. */
-static const uint64_t HIGH_BASIS = UINT64_C(0xcbf29ce484222325);
-static const uint64_t HIGH_PRIME = UINT64_C(0x00000100000001b3);
-static const uint64_t LOW_BASIS = UINT64_C(0x9ae16a3b2f90404f);
-static const uint64_t LOW_PRIME = UINT64_C(0x9fb21c651e98df25);
+static const uint64_t high_basis = UINT64_C(0xcbf29ce484222325);
+static const uint64_t high_prime = UINT64_C(0x00000100000001b3);
+static const uint64_t low_basis = UINT64_C(0x9ae16a3b2f90404f);
+static const uint64_t low_prime = UINT64_C(0x9fb21c651e98df25);
 
 static inline uint64_t rotate_left(uint64_t x, unsigned bits)
 {
@@ -18,14 +18,14 @@ static inline uint64_t rotate_left(uint64_t x, unsigned bits)
 
 static inline void feed(struct hash128 *hash, unsigned char byte)
 {
-    hash->high = (hash->high ^ byte) * HIGH_PRIME;
-    hash->low = (rotate_left(hash->low, 23) ^ byte) * LOW_PRIME;
+    hash->high = (hash->high ^ byte) * high_prime;
+    hash->low = (rotate_left(hash->low, 23) ^ byte) * low_prime;
 }
 
 void hash128_init(struct hash128 *hash)
 {
-    hash->high = HIGH_BASIS;
-    hash->low = LOW_BASIS;
+    hash->high = high_basis;
+    hash->low = low_basis;
 }
 
 void hash128_bytes(struct hash128 *hash, const void *bytes, size_t count)

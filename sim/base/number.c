@@ -58,36 +58,45 @@ static int exponent_at(const char *text, const char *end)
     return is_negative ? -value : value;
 }
 
+/* The digits of a number without its point and leading zeros, times 10^exponent. */
+struct decimal {
+    char digits[DIGITS_MAX + 1];
+    int digit_count;
+    int exponent;
+};
+
+static void decimal_add(struct decimal *decimal, char digit, bool is_fraction)
+{
+    const bool is_leading_zero = digit == '0' && decimal->digit_count == 0;
+    const bool is_kept = !is_leading_zero && decimal->digit_count < DIGITS_MAX;
+    if (is_kept)
+        decimal->digits[decimal->digit_count++] = digit;
+    if (is_fraction && (is_kept || is_leading_zero))
+        decimal->exponent--;
+    if (!is_fraction && !is_kept && !is_leading_zero)
+        decimal->exponent++;
+}
+
 double number_scaled(const char *text, size_t length, int exponent10)
 {
-    /* Digits without a point and an exponent: strtod then never meets the locale's point. */
-    char copy[DIGITS_MAX + 32];
-    size_t used = 0;
-    int digit_count = 0;
-    int exponent = exponent10;
+    struct decimal decimal = {.exponent = exponent10};
+    const char *end = text + length;
+    const bool is_negative = *text == '-';
     bool is_fraction = false;
-    for (size_t i = 0; i < length; i++) {
-        const char c = text[i];
-        if (c == '.') {
-            is_fraction = true;
-        } else if (c == 'e' || c == 'E') {
-            exponent += exponent_at(text + i + 1, text + length);
+    for (const char *c = text + (is_negative ? 1 : 0); c < end; c++) {
+        if (*c == 'e' || *c == 'E') {
+            decimal.exponent += exponent_at(c + 1, end);
             break;
-        } else if (c == '-') {
-            copy[used++] = c;
-        } else if (digit_count < DIGITS_MAX) {
-            copy[used++] = c;
-            /* Leading zeros do not use up the room. */
-            digit_count += c != '0' || digit_count > 0 ? 1 : 0;
-            used -= digit_count == 0 ? 1u : 0u;
-            exponent -= is_fraction ? 1 : 0;
-        } else {
-            exponent += is_fraction ? 0 : 1;
         }
+        if (*c == '.')
+            is_fraction = true;
+        else
+            decimal_add(&decimal, *c, is_fraction);
     }
-    if (digit_count == 0)
-        copy[used++] = '0';
-    snprintf(copy + used, sizeof(copy) - used, "e%d", exponent);
+    /* Without a point strtod never meets the locale's; the 0 stands for no digits at all. */
+    char copy[DIGITS_MAX + 32];
+    snprintf(copy, sizeof(copy), "%s%s0e%d", is_negative ? "-" : "", decimal.digits,
+             decimal.exponent - 1);
     return strtod(copy, NULL);
 }
 

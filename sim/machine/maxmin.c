@@ -19,14 +19,14 @@
  * rounding of a few hundred products and sums (2^-53 each): the activity then runs at its cap
  * exactly. Resources go over capacity by no more than this fraction.
  */
-static const double CAP_FIRST = 1 - 0x1p-40;
+static const double cap_first = 1 - 0x1p-40;
 
 /*
  * A resource is loose when all demands at their caps leave this fraction of it. Far above
- * CAP_FIRST and rounding, so that a loose resource cannot fill; the exact size is of no matter,
+ * cap_first and rounding, so that a loose resource cannot fill; the exact size is of no matter,
  * since a resource that is not loose and does not fill changes no rate.
  */
-static const double LOOSE_FRAC = 1e-9;
+static const double loose_frac = 1e-9;
 
 /* A compensated sum (Knuth's two-sum): adding and taking away again leaves what was there before.
  */
@@ -141,7 +141,7 @@ static double available(const struct resource *resource)
 
 static bool is_loose(const struct resource *resource)
 {
-    return sum_value(&resource->bound) <= available(resource) * (1 - LOOSE_FRAC);
+    return sum_value(&resource->bound) <= available(resource) * (1 - loose_frac);
 }
 
 static void mark_resource(struct maxmin *system, int32_t idx)
@@ -405,7 +405,7 @@ static void begin_fill(struct maxmin *system)
         }
         if (isfinite(activity->cap))
             *ARENA_PUSH(system->arena, &system->stops) =
-                (struct stop){.level = activity->cap / activity->weight * CAP_FIRST, .id = id};
+                (struct stop){.level = activity->cap / activity->weight * cap_first, .id = id};
     }
     for (int32_t r = 0; r < system->component_resources.count; r++) {
         const int32_t idx = system->component_resources.items[r];

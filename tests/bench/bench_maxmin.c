@@ -7,6 +7,7 @@
  *   large   16,384 GPUs with full memories: one whole solve
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -17,8 +18,8 @@ struct gpus {
     struct arena arena;
     struct maxmin *system;
     int32_t count;
-    struct demand *collective; /* memory and link of each GPU */
-    struct demand *kernels;    /* compute and memory of each GPU */
+    struct demand *collective;   /* memory and link of each GPU */
+    struct demand (*kernels)[2]; /* compute and memory of each GPU */
     int32_t *kernel_ids;
 };
 
@@ -27,21 +28,22 @@ static void gpus_init(struct gpus *gpus, int32_t count, double kernel_bytes_per_
     *gpus = (struct gpus){.count = count};
     gpus->system = maxmin_new(&gpus->arena);
     gpus->collective = ARENA_ARRAY(&gpus->arena, struct demand, 2 * count);
-    gpus->kernels = ARENA_ARRAY(&gpus->arena, struct demand, 2 * count);
+    gpus->kernels = arena_alloc(&gpus->arena, sizeof(*gpus->kernels) * (size_t)count);
     gpus->kernel_ids = ARENA_ARRAY(&gpus->arena, int32_t, count);
     for (int32_t i = 0; i < count; i++) {
         const int32_t sm = maxmin_add_resource(gpus->system, 1);
         const int32_t memory = maxmin_add_resource(gpus->system, 3.35e12);
         const int32_t link = maxmin_add_resource(gpus->system, 50e9);
         maxmin_reserve(gpus->system, sm, 0.125);
-        gpus->collective[2 * i] = (struct demand){memory, 2};
-        gpus->collective[2 * i + 1] = (struct demand){link, 1};
-        gpus->kernels[2 * i] = (struct demand){sm, 1};
-        gpus->kernels[2 * i + 1] = (struct demand){memory, kernel_bytes_per_s};
+        struct demand *pair = &gpus->collective[(ptrdiff_t)2 * i];
+        pair[0] = (struct demand){memory, 2};
+        pair[1] = (struct demand){link, 1};
+        gpus->kernels[i][0] = (struct demand){sm, 1};
+        gpus->kernels[i][1] = (struct demand){memory, kernel_bytes_per_s};
     }
     maxmin_add(gpus->system, 1e12, HUGE_VAL, gpus->collective, 2 * count);
     for (int32_t i = 0; i < count; i++)
-        gpus->kernel_ids[i] = maxmin_add(gpus->system, 1, 1, &gpus->kernels[2 * i], 2);
+        gpus->kernel_ids[i] = maxmin_add(gpus->system, 1, 1, gpus->kernels[i], 2);
 }
 
 static void solve(struct gpus *gpus)
@@ -60,7 +62,7 @@ static double replace_kernels_s(int32_t count, double kernel_bytes_per_s, int32_
     for (int32_t n = 0; n < repeats; n++) {
         const int32_t i = n % count;
         maxmin_remove(gpus.system, gpus.kernel_ids[i]);
-        gpus.kernel_ids[i] = maxmin_add(gpus.system, 1, 1, &gpus.kernels[2 * i], 2);
+        gpus.kernel_ids[i] = maxmin_add(gpus.system, 1, 1, gpus.kernels[i], 2);
         solve(&gpus);
     }
     const double took_s = bench_now_s() - start_s;

@@ -23,7 +23,7 @@ enum {
 };
 
 /* Rounding of a few dozen operations; far below the differences that the definition is about. */
-static const double TOLERANCE = 1e-9;
+static const double tolerance = 1e-9;
 
 struct twin_activity { /* what the test knows of an activity */
     bool is_live;
@@ -125,9 +125,9 @@ static const char *broken_rule(const struct twin *twin)
     double usage[RESOURCE_MAX], highest[RESOURCE_MAX];
     for (int32_t i = 0; i < twin->resource_count; i++) {
         look_at(twin, i, &usage[i], &highest[i]);
-        if (usage[i] > twin_available(twin, i) * (1 + TOLERANCE))
+        if (usage[i] > twin_available(twin, i) * (1 + tolerance))
             return "a resource is over its capacity";
-        if (fabs(maxmin_usage(twin->system, i) - usage[i]) > TOLERANCE * twin->capacity[i])
+        if (fabs(maxmin_usage(twin->system, i) - usage[i]) > tolerance * twin->capacity[i])
             return "usage is not the sum of the rates";
     }
     for (int32_t j = 0; j < ACTIVITY_MAX; j++) {
@@ -140,8 +140,8 @@ static const char *broken_rule(const struct twin *twin)
         bool is_stopped = rate == one->cap;
         for (int32_t d = 0; d < one->demand_count && !is_stopped; d++) {
             const int32_t i = one->demands[d].resource;
-            is_stopped = usage[i] >= twin_available(twin, i) * (1 - TOLERANCE) &&
-                         highest[i] <= rate / one->weight * (1 + TOLERANCE);
+            is_stopped = usage[i] >= twin_available(twin, i) * (1 - tolerance) &&
+                         highest[i] <= rate / one->weight * (1 + tolerance);
         }
         if (!is_stopped)
             return "an activity could run faster";
@@ -173,7 +173,10 @@ static void test_definition(void)
 
 static bool are_same_bits(double a, double b)
 {
-    return memcmp(&a, &b, sizeof(a)) == 0;
+    uint64_t bits[2];
+    memcpy(&bits[0], &a, sizeof(a));
+    memcpy(&bits[1], &b, sizeof(b));
+    return bits[0] == bits[1];
 }
 
 /* `changed` is ascending and names exactly the activities whose rate is another than before. */

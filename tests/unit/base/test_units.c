@@ -4,72 +4,73 @@
 #include "base/strbuf.h"
 #include "suites.h"
 
+static const struct {
+    const char *text;
+    enum dimension dimension;
+    double expected;
+} value_rows[] = {
+    {"0", DIM_NONE, 0},
+    {"-3.25", DIM_NONE, -3.25},
+    {"1e9", DIM_NONE, 1e9},
+    {"2.5e-3", DIM_NONE, 2.5e-3},
+    {"1E+05", DIM_NONE, 1e5},
+    {"0.1", DIM_NONE, 0.1},
+    {"17 B", DIM_BYTES, 17},
+    {"1.5kB", DIM_BYTES, 1500},
+    {"3 MB", DIM_BYTES, 3e6},
+    {"7 GB", DIM_BYTES, 7e9},
+    {"2 TB", DIM_BYTES, 2e12},
+    {"1 PB", DIM_BYTES, 1e15},
+    {"3 KiB", DIM_BYTES, 3072},
+    {"4 MiB", DIM_BYTES, 4194304},
+    {"80 GiB", DIM_BYTES, 85899345920.0},
+    {"0.5 TiB", DIM_BYTES, 549755813888.0},
+    {"1 PiB", DIM_BYTES, 1125899906842624.0},
+    {"25 B/s", DIM_BANDWIDTH, 25},
+    {"6 kB/s", DIM_BANDWIDTH, 6e3},
+    {"12 MB/s", DIM_BANDWIDTH, 12e6},
+    {"450 GB/s", DIM_BANDWIDTH, 450e9},
+    {"3.35TB/s", DIM_BANDWIDTH, 3.35e12},
+    {"2 GiB/s", DIM_BANDWIDTH, 2147483648.0},
+    {"400Gbps", DIM_BANDWIDTH, 50e9},
+    {"400 Gb/s", DIM_BANDWIDTH, 50e9},
+    {"400   Gbit/s", DIM_BANDWIDTH, 50e9},
+    {"100 Mbps", DIM_BANDWIDTH, 12.5e6},
+    {"64 kbit/s", DIM_BANDWIDTH, 8e3},
+    {"8 bps", DIM_BANDWIDTH, 1},
+    {"1.6 Tb/s", DIM_BANDWIDTH, 200e9},
+    {"40 ps", DIM_TIME, 40e-12},
+    {"700 ns", DIM_TIME, 7e-7},
+    {"0.7 us", DIM_TIME, 7e-7},
+    {"4.5 \xC2\xB5s", DIM_TIME, 4.5e-6},
+    {"4.5\xCE\xBCs", DIM_TIME, 4.5e-6},
+    {"12ms", DIM_TIME, 12e-3},
+    {"2.385 s", DIM_TIME, 2.385},
+    {"1.5 min", DIM_TIME, 90},
+    {"2 h", DIM_TIME, 7200},
+    {"-3 ms", DIM_TIME, -3e-3},
+    {"5 FLOPS", DIM_FLOP_RATE, 5},
+    {"67 TFLOPS", DIM_FLOP_RATE, 67e12},
+    {"989.4 TFLOP/s", DIM_FLOP_RATE, 989.4e12},
+    {"1.979 PFLOPS", DIM_FLOP_RATE, 1.979e15},
+    {"3 GFLOP/s", DIM_FLOP_RATE, 3e9},
+    {"50 Hz", DIM_FREQUENCY, 50},
+    {"2 kHz", DIM_FREQUENCY, 2e3},
+    {"1980 MHz", DIM_FREQUENCY, 1.98e9},
+    {"1.98 GHz", DIM_FREQUENCY, 1.98e9},
+    {"700 W", DIM_POWER, 700},
+    {"10.2 kW", DIM_POWER, 10200},
+    {"1.5 MW", DIM_POWER, 1.5e6},
+    {"1e-3 GB/s", DIM_BANDWIDTH, 1e6},
+};
+
 static void test_values(void)
 {
-    static const struct {
-        const char *text;
-        enum dimension dimension;
-        double expected;
-    } rows[] = {
-        {"0", DIM_NONE, 0},
-        {"-3.25", DIM_NONE, -3.25},
-        {"1e9", DIM_NONE, 1e9},
-        {"2.5e-3", DIM_NONE, 2.5e-3},
-        {"1E+05", DIM_NONE, 1e5},
-        {"0.1", DIM_NONE, 0.1},
-        {"17 B", DIM_BYTES, 17},
-        {"1.5kB", DIM_BYTES, 1500},
-        {"3 MB", DIM_BYTES, 3e6},
-        {"7 GB", DIM_BYTES, 7e9},
-        {"2 TB", DIM_BYTES, 2e12},
-        {"1 PB", DIM_BYTES, 1e15},
-        {"3 KiB", DIM_BYTES, 3072},
-        {"4 MiB", DIM_BYTES, 4194304},
-        {"80 GiB", DIM_BYTES, 85899345920.0},
-        {"0.5 TiB", DIM_BYTES, 549755813888.0},
-        {"1 PiB", DIM_BYTES, 1125899906842624.0},
-        {"25 B/s", DIM_BANDWIDTH, 25},
-        {"6 kB/s", DIM_BANDWIDTH, 6e3},
-        {"12 MB/s", DIM_BANDWIDTH, 12e6},
-        {"450 GB/s", DIM_BANDWIDTH, 450e9},
-        {"3.35TB/s", DIM_BANDWIDTH, 3.35e12},
-        {"2 GiB/s", DIM_BANDWIDTH, 2147483648.0},
-        {"400Gbps", DIM_BANDWIDTH, 50e9},
-        {"400 Gb/s", DIM_BANDWIDTH, 50e9},
-        {"400   Gbit/s", DIM_BANDWIDTH, 50e9},
-        {"100 Mbps", DIM_BANDWIDTH, 12.5e6},
-        {"64 kbit/s", DIM_BANDWIDTH, 8e3},
-        {"8 bps", DIM_BANDWIDTH, 1},
-        {"1.6 Tb/s", DIM_BANDWIDTH, 200e9},
-        {"40 ps", DIM_TIME, 40e-12},
-        {"700 ns", DIM_TIME, 7e-7},
-        {"0.7 us", DIM_TIME, 7e-7},
-        {"4.5 \xC2\xB5s", DIM_TIME, 4.5e-6},
-        {"4.5\xCE\xBCs", DIM_TIME, 4.5e-6},
-        {"12ms", DIM_TIME, 12e-3},
-        {"2.385 s", DIM_TIME, 2.385},
-        {"1.5 min", DIM_TIME, 90},
-        {"2 h", DIM_TIME, 7200},
-        {"-3 ms", DIM_TIME, -3e-3},
-        {"5 FLOPS", DIM_FLOP_RATE, 5},
-        {"67 TFLOPS", DIM_FLOP_RATE, 67e12},
-        {"989.4 TFLOP/s", DIM_FLOP_RATE, 989.4e12},
-        {"1.979 PFLOPS", DIM_FLOP_RATE, 1.979e15},
-        {"3 GFLOP/s", DIM_FLOP_RATE, 3e9},
-        {"50 Hz", DIM_FREQUENCY, 50},
-        {"2 kHz", DIM_FREQUENCY, 2e3},
-        {"1980 MHz", DIM_FREQUENCY, 1.98e9},
-        {"1.98 GHz", DIM_FREQUENCY, 1.98e9},
-        {"700 W", DIM_POWER, 700},
-        {"10.2 kW", DIM_POWER, 10200},
-        {"1.5 MW", DIM_POWER, 1.5e6},
-        {"1e-3 GB/s", DIM_BANDWIDTH, 1e6},
-    };
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+    for (size_t r = 0; r < sizeof(value_rows) / sizeof(value_rows[0]); r++) {
         double value = -1;
-        check_context("'%s'", rows[r].text);
-        CHECK_INT(units_parse(rows[r].text, rows[r].dimension, &value, NULL), UNIT_OK);
-        CHECK_NEAR(value, rows[r].expected, 0);
+        check_context("'%s'", value_rows[r].text);
+        CHECK_INT(units_parse(value_rows[r].text, value_rows[r].dimension, &value, NULL), UNIT_OK);
+        CHECK_NEAR(value, value_rows[r].expected, 0);
     }
     check_context(NULL);
 }

@@ -70,7 +70,7 @@ static void toy_init(struct toy *toy)
     toy->late.op = '+';
 }
 
-static struct event *add(struct toy *toy, uint16_t kind, char letter, int64_t time_ps)
+static struct event *add(struct toy *toy, uint16_t kind, int32_t letter, int64_t time_ps)
 {
     struct event *event = engine_event_new(&toy->engine, kind, NULL);
     event->op = letter;
@@ -137,7 +137,7 @@ static void test_cancelling(void)
     toy_init(&toy);
     struct event *events[10];
     for (int i = 0; i < 10; i++)
-        events[i] = add(&toy, KIND_LETTER, (char)('a' + i), 100 - 7 * i);
+        events[i] = add(&toy, KIND_LETTER, 'a' + i, 100 - 7 * i);
     engine_cancel(&toy.engine, events[0]);
     engine_cancel(&toy.engine, events[9]);
     engine_cancel(&toy.engine, events[4]);
@@ -230,7 +230,7 @@ static void test_free_list(void)
     arena_release(&toy.arena);
 }
 
-static uint64_t fingerprint_of(int64_t time_ps, uint16_t kind, char op, uint16_t resource)
+static uint64_t fingerprint_of(int64_t time_ps, uint16_t kind, int32_t op, uint16_t resource)
 {
     struct toy toy;
     toy_init(&toy);
