@@ -1,0 +1,10 @@
+/* tests/unit/worked/main.c */
+#include "worked_tests.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {
+        {"states", states_cases}, {"activations", activations_cases}, {"volumes", volumes_cases},
+        {"engine", engine_cases}, {"crosscheck", crosscheck_cases},   {0}};
+    return check_main(argc, argv, suites);
+}
