@@ -1,0 +1,14 @@
+/* tests/unit/schedule/main.c */
+#include "schedule_tests.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"fsdp2_forward", forward_cases},
+                                         {"fsdp2_backward", backward_cases},
+                                         {"fsdp2_units", units_cases},
+                                         {"fsdp2_memory", memory_cases},
+                                         {"mesh", mesh_cases},
+                                         {"policy", policy_cases},
+                                         {0}};
+    return check_main(argc, argv, suites);
+}

@@ -1,0 +1,19 @@
+/* tests/unit/schedule/schedule_tests.h: the suites; numbers in comments: statements of
+   docs/fsdp2.md. */
+#ifndef FSDPSIM_TESTS_SCHEDULE_TESTS_H
+#define FSDPSIM_TESTS_SCHEDULE_TESTS_H
+
+#include "check.h"
+#include "played.h"
+#include "program_text.h"
+
+#define TWO_BLOCKS "tests/golden/two-blocks.yaml"
+
+extern const struct check_case forward_cases[];
+extern const struct check_case backward_cases[];
+extern const struct check_case units_cases[];
+extern const struct check_case memory_cases[];
+extern const struct check_case mesh_cases[];
+extern const struct check_case policy_cases[];
+
+#endif

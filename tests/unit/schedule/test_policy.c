@@ -1,0 +1,95 @@
+/* tests/unit/schedule/test_policy.c: what cannot be played yet says so, with its place. */
+#include "schedule_tests.h"
+
+static const struct {
+    const char *overrides;
+    const char *text;
+} unbuilt[] = {
+    {"fsdp.api=fsdp1", "'api: fsdp1' cannot be simulated yet"},
+    {"fsdp.api=ddp", "'api: ddp' cannot be simulated yet"},
+    {"fsdp.api=zero1", "'api: zero1' cannot be simulated yet"},
+    {"fsdp.api=zero2", "'api: zero2' cannot be simulated yet"},
+    {"fsdp.api=zero3", "'api: zero3' cannot be simulated yet"},
+    {"fsdp.reshard_after_forward=2", "'reshard_after_forward: 2' cannot be simulated yet"},
+    {"fsdp.forward_prefetch=3", "'forward_prefetch: 3' cannot be simulated yet"},
+    {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
+    {"train.precision.reduce_dtype=fp16", "'fp16' cannot be simulated yet"},
+    {"mesh.pp=2", "'pp: 2' cannot be simulated yet"},
+    {"mesh.dp_replicate=2", "'dp_replicate: 2' cannot be simulated yet"},
+    {"mesh.cp=2", "'cp: 2' cannot be simulated yet"},
+    {"mesh.ep=2", "'ep: 2' cannot be simulated yet"},
+    {"mesh.tp=2", "'tp: 2' cannot be simulated yet"},
+};
+
+/* Wrong whatever is built. */
+static const struct {
+    const char *overrides;
+    const char *text;
+} meaningless[] = {
+    {"fsdp.backward_prefetch=pre", "'backward_prefetch' means nothing for 'api: fsdp2'"},
+    {"train.precision.master_dtype=fp32", "'api: fsdp2' keeps no separate master copy"},
+};
+
+static void check_refused(const char *overrides, const char *text)
+{
+    struct played played;
+    check_context("%s", overrides);
+    CHECK_INT(played_try(&played, TWO_BLOCKS, overrides), STATUS_INPUT);
+    CHECK_INT(played.diag.error_count, 1);
+    const char *messages = played_messages(&played);
+    CHECK_CONTAINS(messages, text);
+    CHECK_CONTAINS(messages, "<command line>:1:");
+    CHECK_CONTAINS(messages, "= ");
+    played_release(&played);
+    check_context(NULL);
+}
+
+static void test_refused(void)
+{
+    for (size_t i = 0; i < sizeof(unbuilt) / sizeof(unbuilt[0]); i++)
+        check_refused(unbuilt[i].overrides, unbuilt[i].text);
+    for (size_t i = 0; i < sizeof(meaningless) / sizeof(meaningless[0]); i++)
+        check_refused(meaningless[i].overrides, meaningless[i].text);
+}
+
+/* `check` accepts what is right and only not built yet: a note, no error. */
+static void test_noted(void)
+{
+    for (size_t i = 0; i < sizeof(unbuilt) / sizeof(unbuilt[0]); i++) {
+        struct played played;
+        check_context("%s", unbuilt[i].overrides);
+        if (CHECK_INT(played_load(&played, TWO_BLOCKS, unbuilt[i].overrides), STATUS_OK)) {
+            experiment_note_unbuilt(&played.experiment);
+            CHECK_INT(played.diag.error_count, 0);
+            CHECK_CONTAINS(played_messages(&played), unbuilt[i].text);
+            CHECK_CONTAINS(played_messages(&played), "note: ");
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* All at once, not the first alone. */
+static void test_all_told(void)
+{
+    struct played played;
+    CHECK_INT(played_try(&played, TWO_BLOCKS,
+                         "fsdp.api=ddp; mesh.tp=2; train.precision.param_dtype=fp16"),
+              STATUS_INPUT);
+    CHECK_INT(played.diag.error_count, 3);
+    played_release(&played);
+}
+
+static void test_names(void)
+{
+    CHECK_TEXT(policy_api_name(API_FSDP2), "fsdp2");
+    CHECK_TEXT(policy_api_name(API_FSDP1), "fsdp1");
+    CHECK_TEXT(policy_api_name(API_DDP), "ddp");
+    CHECK_TEXT(policy_api_name(API_ZERO2), "zero2");
+}
+
+const struct check_case policy_cases[] = {{"an error with its place", test_refused},
+                                          {"a note for check", test_noted},
+                                          {"all mistakes at once", test_all_told},
+                                          {"names", test_names},
+                                          {0}};
