@@ -81,14 +81,34 @@ const struct field_table *model_choose_table(const struct node *map, struct diag
 extern const struct field_table *const model_tables[];
 
 /* How the model is trained, as far as kernels and activations depend on it. */
-enum activation_checkpointing { CHECKPOINT_NONE, CHECKPOINT_FULL };
+enum activation_checkpointing {
+    CHECKPOINT_NONE,
+    CHECKPOINT_FULL,         /* a block's input is kept, the block runs again in backward */
+    CHECKPOINT_EVERY,        /* full, on every checkpoint_every-th block */
+    CHECKPOINT_SELECTIVE_OP, /* torchtitan: outputs of every second matmul and of attention are kept
+                              */
+    CHECKPOINT_PER_CHILD     /* attention, MLP, norms each checkpointed for themselves */
+};
+enum loss_impl {
+    LOSS_EAGER, /* logits, upcast, log-softmax, nll: tensors of tokens × vocabulary */
+    LOSS_FUSED, /* one fused cross-entropy kernel over the logits (Liger, Apex, foak) */
+    LOSS_LINEAR /* fused with the head's matmul, in chunks: no logits in memory */
+};
+enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
 struct train_shape {
     int64_t seq_len;
+    int64_t decoder_seq_len;  /* encoder-decoder models; 0: seq_len */
     int64_t micro_batch;      /* sequences */
     enum dtype compute_dtype; /* param_dtype of mixed precision */
     enum activation_checkpointing checkpointing;
-    bool loss_upcast; /* fp32 logits in the loss */
-    bool is_compiled; /* norm, SwiGLU, rotary and residual kernels fused */
+    int64_t checkpoint_every;
+    enum attention_impl attention;
+    enum loss_impl loss;
+    int64_t loss_chunks;       /* of LOSS_EAGER: pieces the loss is computed in */
+    bool loss_upcast;          /* fp32 logits in the loss */
+    bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
+    bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
+    enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */
 };
 
 struct param {

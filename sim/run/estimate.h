@@ -9,8 +9,8 @@
  * On top of the states comes the larger of two moments: the loss (all saved activations, logits and
  * loss), and the first block's backward (all saved activations, the recomputed ones, and
  * `gathered_bytes`: what fully_shard holds of a unit in flight, docs/fsdp2.md: 2 gathered copies, 1
- * gradient, 1 reduce-scatter input of the largest unit); what stays gathered counts in both. And what
- * lies outside the allocator.
+ * gradient, 1 reduce-scatter input of the largest unit); what stays gathered counts in both. And
+ * what lies outside the allocator.
  */
 #ifndef FSDPSIM_RUN_ESTIMATE_H
 #define FSDPSIM_RUN_ESTIMATE_H

@@ -192,7 +192,7 @@ static void check_built(struct experiment *experiment, bool is_note)
         bool is_missing;
         const char *path, *hint, *text;
     } rows[] = {
-        {experiment->train.activation_checkpointing == CHECKPOINT_SELECTIVE,
+        {experiment->train.activation_checkpointing == CHECKPOINT_SELECTIVE_OP,
          "train.activation_checkpointing", "simulated so far: none, full",
          "'activation_checkpointing: selective' cannot be simulated yet"},
         {experiment->train.loss.chunks > 1, "train.loss.chunks", "1 so far",

@@ -4,11 +4,11 @@
 const struct choice checkpointing_choices[] = {
     {"none", CHECKPOINT_NONE, "keep every activation"},
     {"full", CHECKPOINT_FULL, "keep a block's input, compute the block again in backward"},
-    {"selective", CHECKPOINT_SELECTIVE, "not simulated yet"},
+    {"selective", CHECKPOINT_SELECTIVE_OP, "not simulated yet"},
     {0}};
 
 static const struct choice attention_choices[] = {
-    {"flash", ATTENTION_FLASH, "fused, exact attention: no score matrix in memory"}, {0}};
+    {"flash", ATTENTION_FA2, "fused, exact attention: no score matrix in memory"}, {0}};
 
 static const struct choice fold_choices[] = {{"auto", 1, "ranks that behave alike are played once"},
                                              {"off", 0, "every rank on its own"},

@@ -5,8 +5,6 @@
 #include "cluster/cluster_config.h"
 #include "run/experiment.h"
 
-enum { CHECKPOINT_SELECTIVE = CHECKPOINT_FULL + 1 }; /* a known word, not built yet */
-enum { ATTENTION_FLASH };
 enum { IDEAL_HOST, IDEAL_COPIES, IDEAL_CONTENTION, IDEAL_OPTIMIZER, IDEAL_LATENCY };
 extern const struct choice ideal_choices[];
 
