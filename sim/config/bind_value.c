@@ -207,7 +207,7 @@ static const char *read_text(const struct scalar *scalar, void *slot)
     const char **target = slot;
     struct strbuf buf = {0};
     *target = scalar->node->text;
-    strbuf_add_scalar(&buf, scalar->node->text);
+    strbuf_add_scalar(&buf, scalar->node->text, false);
     const char *canonical = arena_strdup(scalar->config->arena, buf.text);
     strbuf_release(&buf);
     return canonical;

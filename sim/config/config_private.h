@@ -42,8 +42,9 @@ MUST_CHECK enum status node_parse_part(struct arena *arena, const struct source 
 struct node_entry *node_entry_find(const struct node *map, const char *key);
 /* The whole tree in flow form on one line. */
 const char *node_flow_text(struct arena *arena, const struct node *node);
-/* A text as it would be written: plain when that reads back the same, else in double quotes. */
-void strbuf_add_scalar(struct strbuf *buf, const char *text);
+/* A text as it would be written, inside [] and {} or not: plain when that reads back the same, else
+   in double quotes. */
+void strbuf_add_scalar(struct strbuf *buf, const char *text, bool is_inside);
 /* "a map", "a list", "nothing" or the scalar in quotes. */
 const char *node_describe(struct arena *arena, const struct node *node);
 /* Characters of UTF-8 text up to `bytes`. */

@@ -102,8 +102,8 @@ static bool is_escaped(uint32_t code)
     return code < 0x20 || character_complaint(code, false, false) != NULL;
 }
 
-/* Whether the plain form reads back as the same text, in flow form too. */
-static bool is_plain(const char *text)
+/* Whether the plain form reads back as the same text; inside [] and {} less is plain. */
+static bool is_plain(const char *text, bool is_inside)
 {
     static const char never_first[] = "?:,[]{}#&*!|>'\"%@` ";
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
@@ -116,7 +116,8 @@ static bool is_plain(const char *text)
     if (text[0] == '-' && (text[1] < '0' || text[1] > '9') && text[1] != '.')
         return false;
     for (size_t i = 0; i < length; i++) {
-        if (strchr(",[]{}", text[i]) != NULL || (text[i] == ' ' && text[i + 1] == '#'))
+        if ((is_inside && strchr(",[]{}", text[i]) != NULL) ||
+            (text[i] == ' ' && text[i + 1] == '#'))
             return false;
         if (text[i] == ':' && strchr(" ?:", text[i + 1]) != NULL)
             return false;
@@ -127,9 +128,9 @@ static bool is_plain(const char *text)
     return true;
 }
 
-void strbuf_add_scalar(struct strbuf *buf, const char *text)
+void strbuf_add_scalar(struct strbuf *buf, const char *text, bool is_inside)
 {
-    if (is_plain(text)) {
+    if (is_plain(text, is_inside)) {
         strbuf_add(buf, text);
         return;
     }
@@ -149,13 +150,13 @@ void strbuf_add_scalar(struct strbuf *buf, const char *text)
     strbuf_add(buf, "\"");
 }
 
-static void add_flow(struct strbuf *buf, const struct node *node)
+static void add_flow(struct strbuf *buf, const struct node *node, bool is_inside)
 {
     if (node->kind == NODE_NULL || node->kind == NODE_SCALAR) {
         if (node->kind == NODE_NULL)
             strbuf_add(buf, "null");
         else
-            strbuf_add_scalar(buf, node->text);
+            strbuf_add_scalar(buf, node->text, is_inside);
         return;
     }
     strbuf_add(buf, node->kind == NODE_MAP ? "{" : "[");
@@ -163,10 +164,10 @@ static void add_flow(struct strbuf *buf, const struct node *node)
         const struct node_entry *entry = &node->entries.items[i];
         strbuf_add(buf, i > 0 ? ", " : "");
         if (node->kind == NODE_MAP) {
-            strbuf_add_scalar(buf, entry->key);
+            strbuf_add_scalar(buf, entry->key, true);
             strbuf_add(buf, ": ");
         }
-        add_flow(buf, entry->value);
+        add_flow(buf, entry->value, true);
     }
     strbuf_add(buf, node->kind == NODE_MAP ? "}" : "]");
 }
@@ -174,7 +175,7 @@ static void add_flow(struct strbuf *buf, const struct node *node)
 const char *node_flow_text(struct arena *arena, const struct node *node)
 {
     struct strbuf buf = {0};
-    add_flow(&buf, node);
+    add_flow(&buf, node, false);
     const char *text = arena_strdup(arena, buf.text);
     strbuf_release(&buf);
     return text;
