@@ -39,19 +39,16 @@ static int32_t width(const char *text)
 
 void config_write_resolved(const struct config *config, FILE *file)
 {
-    /* One long text must not push every origin off the screen. */
-    enum { VALUE_WIDTH_MAX = 40 };
+    /* Fixed: a long text neither pushes every origin off the screen nor moves the other lines. */
+    enum { VALUE_WIDTH = 24 };
     int32_t path_width = 0;
-    int32_t value_width = 0;
     for (int32_t i = 0; i < config->origins.count; i++) {
-        const struct config_origin *one = &config->origins.items[i];
-        const int32_t value = width(one->value);
-        path_width = width(one->path) > path_width ? width(one->path) : path_width;
-        value_width = value > value_width && value <= VALUE_WIDTH_MAX ? value : value_width;
+        const int32_t path = width(config->origins.items[i].path);
+        path_width = path > path_width ? path : path_width;
     }
     for (int32_t i = 0; i < config->origins.count; i++) {
         const struct config_origin *one = &config->origins.items[i];
-        const int32_t pad = value_width - width(one->value);
+        const int32_t pad = VALUE_WIDTH - width(one->value);
         fprintf(file, "%s%*s = %s%*s  (%s)\n", one->path, path_width - width(one->path), "",
                 one->value, pad > 0 ? pad : 0, "", one->origin);
     }

@@ -12,16 +12,16 @@ static void test_resolved(void)
                  "slow:\n- {clock_frac: 0.75}\nideal: [host]\n",
                  (const char *const[]){overrides[0], NULL});
     CHECK_TEXT(fixture_resolved(&fixture),
-               "compile            = true                            (default)\n"
-               "nodes              = 4                               (t.yaml:1:8)\n"
-               "gpus               = all                             (default)\n"
-               "memory             = 40 GiB                          (t.yaml:2:9)\n"
-               "wrap               = block                           (default)\n"
-               "tuning.ratio       = 0.1                             (<command line>)\n"
-               "tuning.latency     = 700 ns                          (default)\n"
-               "slow[0].gpu        = all                             (default)\n"
-               "slow[0].clock_frac = 0.75                            (t.yaml:5:16)\n"
-               "ideal[0]           = host                            (t.yaml:6:9)\n"
+               "compile            = true                      (default)\n"
+               "nodes              = 4                         (t.yaml:1:8)\n"
+               "gpus               = all                       (default)\n"
+               "memory             = 40 GiB                    (t.yaml:2:9)\n"
+               "wrap               = block                     (default)\n"
+               "tuning.ratio       = 0.1                       (<command line>)\n"
+               "tuning.latency     = 700 ns                    (default)\n"
+               "slow[0].gpu        = all                       (default)\n"
+               "slow[0].clock_frac = 0.75                      (t.yaml:5:16)\n"
+               "ideal[0]           = host                      (t.yaml:6:9)\n"
                "extra              = {a: [1, \"~\", \"x, y\"], b: null}  (t.yaml:3:9)\n");
     fixture_release(&fixture);
 }

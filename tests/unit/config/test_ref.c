@@ -107,17 +107,18 @@ static void test_names(void)
     CHECK_TEXT(config_place(&fixture.config, "host.gpus").source->name, "data/hosts/small.yaml");
     CHECK_TRUE(config_is_set(&fixture.config, "host.nics.count"));
     CHECK_TRUE(!config_is_set(&fixture.config, "host.name"));
-    CHECK_CONTAINS(fixture_resolved(&fixture), "host                = small    "
-                                               "(data/configs/ship.yaml:2:7)\n"
-                                               "host.name           = small    (file name)\n"
-                                               "host.gpus           = 1        "
-                                               "(data/hosts/small.yaml:1:7)\n"
-                                               "host.nics           = ndr      "
-                                               "(data/hosts/small.yaml:2:7)\n"
-                                               "host.nics.count     = 1        "
-                                               "(data/nics/ndr.yaml:1:8)\n"
-                                               "host.nics.bandwidth = 50 GB/s  "
-                                               "(data/nics/ndr.yaml:2:12)\n");
+    CHECK_CONTAINS(fixture_resolved(&fixture),
+                   "host                = small                     "
+                   "(data/configs/ship.yaml:2:7)\n"
+                   "host.name           = small                     (file name)\n"
+                   "host.gpus           = 1                         "
+                   "(data/hosts/small.yaml:1:7)\n"
+                   "host.nics           = ndr                       "
+                   "(data/hosts/small.yaml:2:7)\n"
+                   "host.nics.count     = 1                         "
+                   "(data/nics/ndr.yaml:1:8)\n"
+                   "host.nics.bandwidth = 50 GB/s                   "
+                   "(data/nics/ndr.yaml:2:12)\n");
     fixture_release(&fixture);
 
     load(&fixture, "ship", "host=large");
