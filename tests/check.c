@@ -43,7 +43,8 @@ bool check_int_at(const char *file, int line, const char *what, int64_t obtained
     return record(file, line, held, what);
 }
 
-bool check_u64_at(const char *file, int line, const char *what, uint64_t obtained, uint64_t expected)
+bool check_u64_at(const char *file, int line, const char *what, uint64_t obtained,
+                  uint64_t expected)
 {
     const bool held = obtained == expected;
     if (!held) {
@@ -69,8 +70,8 @@ bool check_near_at(const char *file, int line, const char *what, double obtained
 bool check_text_at(const char *file, int line, const char *what, const char *obtained,
                    const char *expected)
 {
-    const bool held =
-        obtained == expected || (obtained != NULL && expected != NULL && strcmp(obtained, expected) == 0);
+    const bool held = obtained == expected ||
+                      (obtained != NULL && expected != NULL && strcmp(obtained, expected) == 0);
     if (!held) {
         complain(file, line, what);
         printf("expected\n%s\nobtained\n%s\n", expected != NULL ? expected : "(null)",

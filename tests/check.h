@@ -42,7 +42,8 @@ bool check_contains_at(const char *file, int line, const char *what, const char 
                        const char *expected_part);
 bool check_true_at(const char *file, int line, const char *what, bool obtained);
 
-/* Each records one CUnit assert, prints expected and obtained on failure, returns whether it held. */
+/* Each records one CUnit assert, prints expected and obtained on failure, returns whether it held.
+ */
 #define CHECK_INT(obtained, expected)                                                              \
     check_int_at(__FILE__, __LINE__, #obtained, (int64_t)(obtained), (int64_t)(expected))
 #define CHECK_U64(obtained, expected)                                                              \
