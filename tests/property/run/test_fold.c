@@ -1,0 +1,103 @@
+/*
+ * tests/property/run/test_fold.c: ranks played once for all that are alike, against every rank on
+ * its own, on 64 ranks: the same answer.
+ */
+#include "base/philox.h"
+#include "property_tests.h"
+
+enum { SEED = 4711, SEEDS = 20, HOSTS = 8, GPUS = 8 };
+
+#define REAL_CLUSTER "cluster=dgx-h100; nodes=8; model.num_hidden_layers=3; "
+#define SMALL_LLAMA                                                                                \
+    "model.hidden_size=1024; model.intermediate_size=2816; model.num_attention_heads=16; "         \
+    "model.num_key_value_heads=4; model.vocab_size=32000; train.seq_len=1024; "
+
+static void check_fold(const char *config, const char *overrides, bool is_split)
+{
+    struct played folded, unfolded;
+    char text[1024];
+    snprintf(text, sizeof(text), "simulate.fold=off; %s", overrides);
+    if (played_play(&folded, config, overrides)) {
+        if (played_play(&unfolded, config, text)) {
+            check_context("%s %s", config, overrides);
+            CHECK_INT(folded.experiment.layout.ranks, HOSTS * GPUS);
+            CHECK_INT(unfolded.experiment.layout.class_count, HOSTS * GPUS);
+            CHECK_TRUE(folded.experiment.layout.class_count < HOSTS * GPUS);
+            CHECK_INT(folded.experiment.layout.class_count > 1, is_split);
+            check_same_metrics(&unfolded.outcome, &folded.outcome);
+            check_identities(&folded);
+            check_identities(&unfolded);
+            check_context(NULL);
+        }
+        played_release(&unfolded);
+    }
+    played_release(&folded);
+}
+
+static void test_symmetric(void)
+{
+    check_fold("worked-examples/crosscheck-64", "", false);
+    check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA, false);
+    check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA "simulate.network=messages", false);
+}
+
+static void test_slow_gpu(void)
+{
+    static const char slow[] = "cluster.overrides=[{host: 3, gpu: 2, clock_frac: 0.8}]";
+    char overrides[512];
+    check_fold("worked-examples/crosscheck-64", slow, true);
+    snprintf(overrides, sizeof(overrides), "%s%s", REAL_CLUSTER SMALL_LLAMA, slow);
+    check_fold(TWO_BLOCKS, overrides, true);
+}
+
+static void test_slow_nic(void)
+{
+    static const char slow[] = "cluster.overrides=[{host: 5, nic_frac: 0.37}]";
+    char overrides[512];
+    check_fold("worked-examples/crosscheck-64", slow, true);
+    snprintf(overrides, sizeof(overrides), "%s%s", REAL_CLUSTER SMALL_LLAMA, slow);
+    check_fold(TWO_BLOCKS, overrides, true);
+}
+
+/* "cluster.overrides=[…]": one to four GPUs or hosts that differ. */
+static void write_overrides(struct philox *random, char *text, size_t size)
+{
+    size_t length = (size_t)snprintf(text, size, "cluster.overrides=[");
+    const uint32_t count = 1 + philox_below(random, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        const int host = (int)philox_below(random, HOSTS);
+        const double frac = 0.3 + 0.7 * philox_unit(random);
+        const char *comma = i > 0 ? ", " : "";
+        if (philox_below(random, 3) == 0)
+            length += (size_t)snprintf(text + length, size - length, "%s{host: %d, nic_frac: %.3f}",
+                                       comma, host, frac);
+        else if (philox_below(random, 3) == 0)
+            length += (size_t)snprintf(text + length, size - length,
+                                       "%s{host: %d, clock_frac: %.3f}", comma, host, frac);
+        else
+            length += (size_t)snprintf(text + length, size - length,
+                                       "%s{host: %d, gpu: %d, clock_frac: %.3f}", comma, host,
+                                       (int)philox_below(random, GPUS), frac);
+    }
+    snprintf(text + length, size - length, "]");
+}
+
+static void test_random(void)
+{
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        struct philox random;
+        philox_init(&random, SEED, seed, 0, 0);
+        char slow[384], overrides[896];
+        write_overrides(&random, slow, sizeof(slow));
+        snprintf(overrides, sizeof(overrides), "%s%s; train.grad_accum=%d",
+                 seed % 2 == 0 ? "" : REAL_CLUSTER SMALL_LLAMA, slow,
+                 1 + (int)philox_below(&random, 2));
+        check_fold(seed % 2 == 0 ? "worked-examples/crosscheck-64" : TWO_BLOCKS, overrides, true);
+    }
+}
+
+const struct check_case fold_cases[] = {{"all alike", test_symmetric},
+                                        {"one slow GPU", test_slow_gpu},
+                                        {"slow NICs of one host", test_slow_nic},
+                                        {"random overrides", test_random},
+                                        {0}};

@@ -1,0 +1,12 @@
+/* tests/unit/run/main.c */
+#include "run_tests.h"
+
+int main(int argc, char **argv)
+{
+    const struct check_suite suites[] = {{"outcome", outcome_cases},
+                                         {"throughput", throughput_cases},
+                                         {"experiment", experiment_cases},
+                                         {"client", client_cases},
+                                         {0}};
+    return check_main(argc, argv, suites);
+}

@@ -1,0 +1,16 @@
+/* tests/unit/run/run_tests.h: the suites. */
+#ifndef FSDPSIM_TESTS_RUN_TESTS_H
+#define FSDPSIM_TESTS_RUN_TESTS_H
+
+#include "check.h"
+#include "identities.h"
+#include "played.h"
+
+#define TWO_BLOCKS "tests/golden/two-blocks.yaml"
+
+extern const struct check_case outcome_cases[];
+extern const struct check_case throughput_cases[];
+extern const struct check_case experiment_cases[];
+extern const struct check_case client_cases[];
+
+#endif
