@@ -15,8 +15,10 @@ static void write_settings(struct philox *random, char *text, size_t size)
     static const char *const wraps[] = {"block", "torchtitan"};
     static const char *const checkpointing[] = {"none", "full"};
     static const char *const param_dtypes[] = {"bf16", "fp32"};
-    static const char *const clusters[] = {"ideal-2x1gbs", "ideal-8x450", "dgx-h100",
-                                           "dgx-h100-25gbe", "ideal-2x2gbs-half"};
+    static const char *const clusters[] = {"ideal-2x1gbs",      "ideal-8x450",
+                                           "dgx-h100; nodes=3", "dgx-h100-25gbe; nodes=5",
+                                           "ideal-2x2gbs-half", "ideal-64-two-level; nodes=2",
+                                           "dgx-h100"};
     static const char *const ideals[] = {"[]", "[host]", "[copies, latency]", "[contention]",
                                          "[host, copies, contention, optimizer, latency]"};
     static const char *const networks[] = {"flows", "flows", "messages"};
@@ -28,7 +30,7 @@ static void write_settings(struct philox *random, char *text, size_t size)
              "train.max_grad_norm=%d; model.tie_word_embeddings=%s; model.num_hidden_layers=%d; "
              "simulate.ideal=%s; simulate.network=%s; simulate.warmup_steps=%d; simulate.steps=%d; "
              "gpus_per_node=%d",
-             pick(random, clusters, 5), pick(random, booleans, 2), pick(random, wraps, 2),
+             pick(random, clusters, 7), pick(random, booleans, 2), pick(random, wraps, 2),
              pick(random, booleans, 2), 1 + (int)philox_below(random, 3),
              1 + (int)philox_below(random, 3), 1 + (int)philox_below(random, 3),
              pick(random, checkpointing, 2), pick(random, booleans, 2),

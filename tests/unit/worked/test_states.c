@@ -105,6 +105,11 @@ static void test_7b_full_peak(void)
         CHECK_NEAR((double)outcome->peak_active_bytes, 17.28125e9, ROUNDED);
         CHECK_TRUE((double)outcome->peak_active_bytes >= 14.875e9);
         CHECK_CONTAINS(outcome->peak_at, "units.1");
+        /* Pools do not lend to one another, and each has its own highest moment: shards 10.5 and
+           parameters, gradients, input of a backward 3 x 0.875; two gather buffers in forward 1.75;
+           all sharded gradients 3.5. */
+        CHECK_INT(outcome->peak_reserved_bytes, 128 * shard + 5 * unit);
+        CHECK_NEAR((double)outcome->peak_reserved_bytes, 18.375e9, ROUNDED);
         /* The first step has no moments until its end: 3.5 + 3.5 + 7. */
         CHECK_NEAR((double)outcome->first_step_peak_active_bytes, 14e9, ROUNDED);
         CHECK_TRUE(outcome->fits);
