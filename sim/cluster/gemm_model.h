@@ -45,9 +45,9 @@ struct gemm_spec {
 };
 
 /*
- * `grid_path`: a file of topologies/gpus/grids; NULL: no grid at all, r is GEMM_PLAIN_RESIDUAL
- * everywhere. The model lives in the arena. A file that cannot be read is STATUS_WORLD, one that
- * does not hold a grid STATUS_INPUT, both with a message. Reading takes less than 1 ms.
+ * `grid_path`: a file of topologies/gpus/grids. The model lives in the arena. A file that cannot be
+ * read is STATUS_WORLD, one that does not hold a grid STATUS_INPUT, both with a message. Reading
+ * takes less than 1 ms.
  */
 MUST_CHECK enum status gemm_model_new(struct arena *arena, struct diag *diag,
                                       const struct gemm_spec *spec, const char *grid_path,
@@ -62,7 +62,7 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
 /* The same as a benchmark would measure it: forward layout, no ceiling, no sustained clock. */
 double gemm_model_burst_s(const struct gemm_model *model, const struct kernel *kernel);
 
-/* The grid is that of another GPU, or there is none. */
+/* The grid is that of another GPU. */
 bool gemm_model_is_derived(const struct gemm_model *model);
 /* Where the grid comes from, one line; for `list gpus`. */
 const char *gemm_model_source(const struct gemm_model *model);

@@ -1,0 +1,326 @@
+/*
+ * tests/tools/gemm_fit.c: boils a table of measured GEMMs down to a table of a grid file
+ * (cluster/gemm_grid.h), leaving a hold-out aside.
+ *
+ *   gemm_fit DTYPE PEAK_TFLOPS HBM_GBPS SM AXES HOLD_OUT WEIGHT HOLD_OUT_FILE < table > grid part
+ *
+ * Standard input: lines "m,n,k,us" (batch 1). AXES: dense | middle | coarse. HOLD_OUT lines are
+ * drawn by a hash of (seed, m, n, k), so whatever the order of the lines, and written to
+ * HOLD_OUT_FILE as they came; they take no part in what follows.
+ *
+ * Model: log us = log basis(m, n, k) + sum over the 8 corners of weight · R. R minimises
+ * sum |error| (iteratively reweighted least squares, |error| below 3 % counted as squares) plus
+ * WEIGHT · sum of (R_i − R_j)^2 over neighbours in the grid, by conjugate gradients. wave_frac is
+ * the one of 0, 0.1, … 1 with the least mean |error| on a second set of lines (5 %) that the fit of
+ * that comparison does not see; the last fit sees them. The floor is the shortest time that is
+ * left, for tables that hold such a GEMM, else the given one.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/gemm_grid.h"
+
+enum { ROWS_MOST = 40000, NODES_MOST = 4096, ROUNDS = 6, STEPS = 200 };
+
+enum role { ROLE_FIT, ROLE_CHOOSE, ROLE_HOLD_OUT };
+
+struct row {
+    struct gemm_shape shape;
+    double us;
+    uint64_t hash;
+    enum role role;
+    struct gemm_cell cell;
+    double target, importance; /* log(us / basis); weight of its square */
+};
+
+struct fit {
+    struct row *rows;
+    int32_t row_count;
+    struct gemm_table table;
+    int32_t node_count;
+    double smoothness;
+    bool is_choosing; /* ROLE_CHOOSE lines take no part */
+    double nodes[NODES_MOST], residual[NODES_MOST], direction[NODES_MOST], image[NODES_MOST];
+};
+
+static uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 29;
+    hash *= 0xbf58476d1ce4e5b9U;
+    return hash ^ (hash >> 32);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct row *x = a;
+    const struct row *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return (x->us > y->us) - (x->us < y->us);
+}
+
+static bool takes_part(const struct fit *fit, const struct row *row)
+{
+    return row->role == ROLE_FIT || (row->role == ROLE_CHOOSE && !fit->is_choosing);
+}
+
+/* Adds smoothness · (R_i − R_j)^2 of every pair of neighbours to the normal equations. */
+static void add_smoothness(const struct fit *fit, const double *in, double *out)
+{
+    int32_t strides[3] = {fit->table.n.count * fit->table.k.count, fit->table.k.count, 1};
+    int32_t counts[3] = {fit->table.m.count, fit->table.n.count, fit->table.k.count};
+    for (int32_t i = 0; i < fit->node_count; i++) {
+        for (int axis = 0; axis < 3; axis++) {
+            if (i / strides[axis] % counts[axis] + 1 == counts[axis])
+                continue;
+            int32_t j = i + strides[axis];
+            double pull = fit->smoothness * (in[i] - in[j]);
+            out[i] += pull;
+            out[j] -= pull;
+        }
+    }
+}
+
+static void normal_times(const struct fit *fit, const double *in, double *out)
+{
+    memset(out, 0, sizeof(double) * (size_t)fit->node_count);
+    add_smoothness(fit, in, out);
+    for (int32_t i = 0; i < fit->row_count; i++) {
+        const struct row *row = &fit->rows[i];
+        if (!takes_part(fit, row))
+            continue;
+        double sum = 0;
+        for (int c = 0; c < 8; c++)
+            sum += row->cell.weight[c] * in[row->cell.corner[c]];
+        for (int c = 0; c < 8; c++)
+            out[row->cell.corner[c]] += row->importance * row->cell.weight[c] * sum;
+    }
+}
+
+static double row_error(const struct fit *fit, const struct row *row)
+{
+    double sum = 0;
+    for (int c = 0; c < 8; c++)
+        sum += row->cell.weight[c] * fit->nodes[row->cell.corner[c]];
+    return sum - row->target;
+}
+
+static double dot(const double *a, const double *b, int32_t count)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void solve(struct fit *fit)
+{
+    int32_t count = fit->node_count;
+    normal_times(fit, fit->nodes, fit->image);
+    for (int32_t i = 0; i < count; i++)
+        fit->residual[i] = -fit->image[i];
+    for (int32_t i = 0; i < fit->row_count; i++) {
+        const struct row *row = &fit->rows[i];
+        for (int c = 0; c < 8 && takes_part(fit, row); c++)
+            fit->residual[row->cell.corner[c]] +=
+                row->importance * row->cell.weight[c] * row->target;
+    }
+    memcpy(fit->direction, fit->residual, sizeof(double) * (size_t)count);
+    double square = dot(fit->residual, fit->residual, count);
+    for (int step = 0; step < STEPS && square > 1e-12; step++) {
+        normal_times(fit, fit->direction, fit->image);
+        double length = square / dot(fit->direction, fit->image, count);
+        for (int32_t i = 0; i < count; i++) {
+            fit->nodes[i] += length * fit->direction[i];
+            fit->residual[i] -= length * fit->image[i];
+        }
+        double next = dot(fit->residual, fit->residual, count);
+        for (int32_t i = 0; i < count; i++)
+            fit->direction[i] = fit->residual[i] + next / square * fit->direction[i];
+        square = next;
+    }
+}
+
+static void fit_nodes(struct fit *fit, double wave_frac)
+{
+    fit->table.device.wave_frac = wave_frac;
+    for (int32_t i = 0; i < fit->row_count; i++) {
+        struct row *row = &fit->rows[i];
+        struct gemm_parts parts = gemm_basis(&fit->table.device, &row->shape);
+        row->target = log(row->us * 1e-6 / gemm_parts_s(&parts));
+        row->importance = 1;
+    }
+    memset(fit->nodes, 0, sizeof(fit->nodes));
+    for (int round = 0; round < ROUNDS; round++) {
+        solve(fit);
+        for (int32_t i = 0; i < fit->row_count; i++)
+            fit->rows[i].importance = 0.03 / fmax(0.03, fabs(row_error(fit, &fit->rows[i])));
+    }
+}
+
+static double choose_wave_frac(struct fit *fit)
+{
+    double best = 0;
+    double best_error = INFINITY;
+    fit->is_choosing = true;
+    for (int tenth = 0; tenth <= 10; tenth++) {
+        fit_nodes(fit, tenth * 0.1);
+        double error = 0;
+        for (int32_t i = 0; i < fit->row_count; i++)
+            if (fit->rows[i].role == ROLE_CHOOSE)
+                error += fabs(row_error(fit, &fit->rows[i]));
+        if (error < best_error) {
+            best_error = error;
+            best = tenth * 0.1;
+        }
+    }
+    fit->is_choosing = false;
+    return best;
+}
+
+static struct gemm_axis axis_of(const char *text)
+{
+    struct gemm_axis axis = {0};
+    while (*text) {
+        char *end;
+        axis.at[axis.count++] = (int32_t)strtol(text, &end, 10);
+        text = *end ? end + 1 : end;
+    }
+    gemm_axis_logs(&axis);
+    return axis;
+}
+
+static bool axes_set(struct gemm_table *table, const char *word)
+{
+    static const struct {
+        const char *word, *m, *n, *k;
+    } sets[] = {
+        {"dense", "1,16,64,128,256,512,1024,1536,2048,3072,4096,8192,16384,32768",
+         "32,128,512,1024,2048,3072,4096,6144,8192,12288,16384,65536",
+         "32,128,512,1024,2048,4096,8192,16384,65536"},
+        {"middle", "16,64,128,256,512,1024,2048,4096,8192,32768",
+         "128,512,1024,2048,4096,8192,16384,65536", "128,512,1024,2048,4096,8192,16384,65536"},
+        {"coarse", "16,64,256,1024,4096,16384", "256,1024,4096,16384,65536", "512,1024,4096,16384"},
+    };
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        if (strcmp(word, sets[i].word) != 0)
+            continue;
+        table->m = axis_of(sets[i].m);
+        table->n = axis_of(sets[i].n);
+        table->k = axis_of(sets[i].k);
+        return true;
+    }
+    return false;
+}
+
+static void print_axis(const char *word, const struct gemm_axis *axis)
+{
+    printf("%s", word);
+    for (int32_t i = 0; i < axis->count; i++)
+        printf(" %d", axis->at[i]);
+    printf("\n");
+}
+
+static void print_table(const struct fit *fit)
+{
+    const struct gemm_table *table = &fit->table;
+    const struct gemm_device *device = &table->device;
+    printf("table %s peak_gflop_per_s %.0f hbm_mb_per_s %.0f sm %.0f floor_ns %.0f "
+           "wave_permille %.0f\n",
+           dtype_name(table->dtype), device->peak_flop_per_s / 1e9, device->hbm_bytes_per_s / 1e6,
+           device->sm_count, device->floor_s * 1e9, device->wave_frac * 1e3);
+    print_axis("m", &table->m);
+    print_axis("n", &table->n);
+    print_axis("k", &table->k);
+    for (int32_t i = 0; i < fit->node_count; i++) {
+        if (i % table->k.count == 0)
+            printf("r %d %d", table->m.at[i / table->k.count / table->n.count],
+                   table->n.at[i / table->k.count % table->n.count]);
+        printf(" %.0f", exp(fit->nodes[i]) * 1e4);
+        if ((i + 1) % table->k.count == 0)
+            printf("\n");
+    }
+}
+
+static void read_rows(struct fit *fit)
+{
+    struct row row = {.shape.batch = 1};
+    while (scanf("%lf,%lf,%lf,%lf", &row.shape.m, &row.shape.n, &row.shape.k, &row.us) == 4) {
+        row.hash =
+            hash_mix(hash_mix(hash_mix(20240301, (uint64_t)row.shape.m), (uint64_t)row.shape.n),
+                     (uint64_t)row.shape.k);
+        if (fit->row_count == ROWS_MOST)
+            break;
+        fit->rows[fit->row_count++] = row;
+    }
+    qsort(fit->rows, (size_t)fit->row_count, sizeof(struct row), by_hash);
+}
+
+/* Gives each line its part; repeats of a shape go the same way. */
+static bool share_out(struct fit *fit, int32_t hold_out, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return false;
+    double floor_us = INFINITY;
+    for (int32_t i = 0; i < fit->row_count; i++) {
+        struct row *row = &fit->rows[i];
+        gemm_cell_find(&fit->table, &row->shape, &row->cell);
+        if (i < hold_out || (i > 0 && row->hash == row[-1].hash && row[-1].role == ROLE_HOLD_OUT))
+            row->role = ROLE_HOLD_OUT;
+        else if (i < hold_out + fit->row_count / 20)
+            row->role = ROLE_CHOOSE;
+        if (row->role == ROLE_HOLD_OUT)
+            fprintf(file, "%.0f,%.0f,%.0f,%.7g\n", row->shape.m, row->shape.n, row->shape.k,
+                    row->us);
+        else
+            floor_us = fmin(floor_us, row->us);
+    }
+    if (floor_us * 1e-6 < fit->table.device.floor_s)
+        fit->table.device.floor_s = floor_us * 1e-6;
+    return fclose(file) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct row rows[ROWS_MOST];
+    static struct fit fit;
+    if (argc != 9) {
+        fprintf(stderr, "usage: see the top of gemm_fit.c\n");
+        return 2;
+    }
+    struct gemm_device *device = &fit.table.device;
+    fit.rows = rows;
+    fit.table.dtype = DTYPE_COUNT;
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (strcmp(dtype_name((enum dtype)i), argv[1]) == 0)
+            fit.table.dtype = (enum dtype)i;
+    if (fit.table.dtype == DTYPE_COUNT || !axes_set(&fit.table, argv[5])) {
+        fprintf(stderr, "no such dtype or axes\n");
+        return 2;
+    }
+    device->peak_flop_per_s = strtod(argv[2], NULL) * 1e12;
+    device->hbm_bytes_per_s = strtod(argv[3], NULL) * 1e9;
+    device->sm_count = strtod(argv[4], NULL);
+    device->floor_s = 2.6e-6; /* the smallest kernel of most tables; lower where the table says */
+    gemm_element_bytes(fit.table.dtype, &device->operand_bytes, &device->result_bytes);
+    fit.node_count = fit.table.m.count * fit.table.n.count * fit.table.k.count;
+    fit.smoothness = strtod(argv[7], NULL);
+    read_rows(&fit);
+    if (!share_out(&fit, (int32_t)strtol(argv[6], NULL, 10), argv[8]))
+        return 1;
+    fit_nodes(&fit, choose_wave_frac(&fit));
+    print_table(&fit);
+    double error = 0;
+    for (int32_t i = 0; i < fit.row_count; i++)
+        if (fit.rows[i].role != ROLE_HOLD_OUT)
+            error += fabs(row_error(&fit, &fit.rows[i]));
+    fprintf(stderr, "%s %s: %d lines, wave %.1f, floor %.2f us, mean |error| %.4f\n", argv[8],
+            argv[1], fit.row_count, device->wave_frac, device->floor_s * 1e6,
+            error / fit.row_count);
+    return 0;
+}
