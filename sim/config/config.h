@@ -89,6 +89,11 @@ void config_write_resolved(const struct config *config, FILE *file);
  */
 struct hash128 config_hash(const struct config *config);
 
+/* DATA/FOLDER/FILE_NAME in the first data folder that has it, or NULL: for files that are not YAML.
+ */
+const char *data_path(struct arena *arena, const char *const *data_folders, const char *folder,
+                      const char *file_name);
+
 /* Names that ship in a data folder: files NAME.yaml (and NAME.json) of `folder`, sorted. */
 const char *const *data_names(struct arena *arena, const char *const *data_folders,
                               const char *folder);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,6 +161,17 @@ const char *data_file(struct arena *arena, const char *const *data_folders, cons
     return NULL;
 }
 
+const char *data_path(struct arena *arena, const char *const *data_folders, const char *folder,
+                      const char *file_name)
+{
+    for (; data_folders != NULL && *data_folders != NULL; data_folders++) {
+        const char *path = file_join(arena, file_join(arena, *data_folders, folder), file_name);
+        if (file_exists(path))
+            return path;
+    }
+    return NULL;
+}
+
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -192,6 +204,101 @@ const char *const *data_names(struct arena *arena, const char *const *data_folde
     return names_in(arena, data_folders, folder, true);
 }
 
+/* ---- aliases ------------------------------------------------------------------------------ */
+
+struct alias {
+    const char *word, *name; /* what people write; the file that it means, without ending */
+};
+
+struct alias_list {
+    struct alias *items;
+    int32_t count, capacity;
+};
+
+static bool contains_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+    for (; *text != '\0'; text++)
+        if (strncasecmp(text, word, length) == 0)
+            return true;
+    return false;
+}
+
+/* Of one file; its own mistakes are for whoever loads it. */
+static void add_aliases(struct arena *arena, struct alias_list *list, const char *path,
+                        const char *name, const char *word)
+{
+    struct diag quiet;
+    struct strbuf text = {0};
+    struct node *root = NULL;
+    diag_init(&quiet, arena);
+    if (strbuf_read_file(&text, path, NODE_MAX_BYTES, &quiet) != STATUS_OK)
+        goto out;
+    if (word != NULL && !contains_word(text.text, word))
+        goto out;
+    const struct source source = {.name = path, .text = text.text, .length = text.length};
+    if (node_parse(arena, &source, &root, &quiet) != STATUS_OK || root->kind != NODE_MAP)
+        goto out;
+    const struct node *words = node_get(root, "aliases");
+    for (int32_t i = 0; words != NULL && words->kind == NODE_LIST && i < words->entries.count; i++)
+        if (words->entries.items[i].value->kind == NODE_SCALAR)
+            *ARENA_PUSH(arena, list) = (struct alias){
+                .word = arena_strdup(arena, words->entries.items[i].value->text), .name = name};
+out:
+    strbuf_release(&text);
+}
+
+/* The aliases of all files of a folder; with `word`, of those files that contain it. */
+static struct alias_list folder_aliases(struct config *config, const char *folder, const char *word)
+{
+    struct alias_list list = {0};
+    if (folder == NULL)
+        return list;
+    for (const char *const *names = names_in(config->arena, config->data_folders, folder, false);
+         *names != NULL; names++)
+        add_aliases(config->arena, &list,
+                    data_file(config->arena, config->data_folders, folder, *names, false), *names,
+                    word);
+    return list;
+}
+
+/* The file that has the name among its top-level `aliases`, in any case; NULL when none has, and
+   after the error that several have. */
+static const char *alias_file(struct config *config, const struct field *field,
+                              const struct node *name, bool *is_ambiguous)
+{
+    const struct alias *found = NULL;
+    const struct alias_list list = folder_aliases(config, field->folder, name->text);
+    for (int32_t i = 0; i < list.count; i++) {
+        const struct alias *alias = &list.items[i];
+        if (strcasecmp(alias->word, name->text) != 0)
+            continue;
+        if (found != NULL && strcmp(found->name, alias->name) != 0) {
+            *is_ambiguous = true;
+            diag_add(config->diag, DIAG_ERROR, name->place, NULL,
+                     "%s for '%s' is an alias of '%s' and of '%s'",
+                     node_describe(config->arena, name), field->key, found->name, alias->name);
+            return NULL;
+        }
+        found = alias;
+    }
+    return found == NULL
+               ? NULL
+               : data_file(config->arena, config->data_folders, field->folder, found->name, false);
+}
+
+static const char *const *names_and_aliases(struct config *config, const struct field *field,
+                                            const char *const *names)
+{
+    struct text_list list = {0};
+    for (; *names != NULL; names++)
+        add_once(config->arena, &list, *names);
+    const struct alias_list aliases = folder_aliases(config, field->folder, NULL);
+    for (int32_t i = 0; i < aliases.count; i++)
+        add_once(config->arena, &list, aliases.items[i].word);
+    return ended(config->arena, &list);
+}
+
 /* ---- FIELD_REF ---------------------------------------------------------------------------- */
 
 /* The file that a path means, or NULL after an error. */
@@ -215,6 +322,10 @@ static const char *find_path(struct config *config, const struct field *field,
         return first;
     if (file_exists(second))
         return second;
+    bool is_ambiguous = false;
+    const char *alias = alias_file(config, field, name, &is_ambiguous);
+    if (alias != NULL || is_ambiguous)
+        return alias; /* "…-2.4TB/s-500W" only looks like a path */
     const bool is_one = strcmp(first, second) == 0;
     diag_add(config->diag, DIAG_ERROR, name->place,
              is_one ? NULL : arena_printf(arena, "looked for %s and %s", first, second),
@@ -230,15 +341,23 @@ static const char *find_name(struct config *config, const struct field *field,
     const char *path = name->text[0] == '\0' ? NULL
                                              : data_file(arena, config->data_folders, field->folder,
                                                          name->text, also_json);
-    if (path != NULL)
+    bool is_ambiguous = false;
+    if (path == NULL && name->text[0] != '\0')
+        path = alias_file(config, field, name, &is_ambiguous);
+    if (path != NULL || is_ambiguous)
         return path;
     const char *const *names = names_in(arena, config->data_folders, field->folder, also_json);
     const bool has_folders = config->data_folders != NULL && config->data_folders[0] != NULL;
-    const char *hint =
-        has_folders
-            ? suggestion(arena, name->text, names,
-                         arena_printf(arena, "names in %s/ (or write a path)", field->folder))
-            : "no data folder was found: set FSDPSIM_DATA, or write a path";
+    const char *label = arena_printf(arena, "names in %s/ (or write a path)", field->folder);
+    const char *hint = "no data folder was found: set FSDPSIM_DATA, or write a path";
+    if (has_folders) {
+        const char *alias = nearest_name(name->text, names_and_aliases(config, field, names));
+        const char *near = nearest_name(name->text, names);
+        /* An alias that is nearer than every file goes first; the list stays one of files. */
+        hint = near == NULL && alias != NULL ? arena_printf(arena, "did you mean '%s'? %s", alias,
+                                                            suggestion(arena, "", names, label))
+                                             : suggestion(arena, name->text, names, label);
+    }
     diag_add(config->diag, DIAG_ERROR, name->place, hint, "unknown name %s for '%s'",
              node_describe(arena, name), field->key);
     return NULL;

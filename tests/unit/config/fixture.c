@@ -26,8 +26,12 @@ static const struct field nics_fields[] = {{.key = "count",
                                             .max = 1e12,
                                             .help = "per direction"},
                                            {0}};
-static const struct field_table nics_table = {
-    .name = "nics", .help = "network", .fields = nics_fields, .struct_bytes = sizeof(struct nics)};
+static const char *const nics_ignored[] = {"aliases", NULL};
+static const struct field_table nics_table = {.name = "nics",
+                                              .help = "network",
+                                              .fields = nics_fields,
+                                              .struct_bytes = sizeof(struct nics),
+                                              .ignored_keys = nics_ignored};
 
 static const char *const cosmetic[] = {"_comment", NULL};
 const struct field_table foreign_table = {.name = "foreign",

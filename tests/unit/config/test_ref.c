@@ -22,8 +22,8 @@ static const struct {
     {"data/hosts/broken.yaml", "gpus: 3\nnics: {count: 3, bandwidth: 7}\n"},
     {"data/hosts/lost.yaml", "gpus: 3\nnics: ./nowhere.yaml\n"},
     {"data/hosts/list.yaml", "- 1\n"},
-    {"data/nics/ndr.yaml", "count: 1\nbandwidth: 400 Gbps\n"},
-    {"data/nics/hdr.yaml", "count: 2\nbandwidth: 200 Gbps\n"},
+    {"data/nics/ndr.yaml", "count: 1\nbandwidth: 400 Gbps\naliases: [CX7, both, 4x-100Gb/s]\n"},
+    {"data/nics/hdr.yaml", "count: 2\nbandwidth: 200 Gbps\naliases: [cx 6, BOTH]\n"},
     {"mine/a.yaml", "nodes: 3\nhost: ./mine-host.yaml\n"},
     {"mine/mine-host.yaml", "gpus: 6\nnics: mine-nics.yaml\n"},
     {"mine/mine-nics.yaml", "count: 3\nbandwidth: 11 GB/s\n"},
@@ -182,6 +182,37 @@ static void test_override_through_files(void)
     leave(&place);
 }
 
+/* Other names for a file: in any case, with blanks, and where they look like a path. */
+static void test_aliases(void)
+{
+    static const struct {
+        const char *override;
+        double bytes_per_s;
+        const char *message;
+    } rows[] = {
+        {"host.nics=cx7", 50e9, ""},
+        {"host.nics=CX 6", 25e9, ""},
+        {"host.nics=4x-100gb/S", 50e9, ""},
+        {"host.nics=both", 0, "'both' for 'nics' is an alias of 'hdr' and of 'ndr'"},
+        {"host.nics=CX8", 0, "did you mean 'CX7'? names in nics/ (or write a path): hdr, ndr"},
+        {"host.nics=ndx", 0, "did you mean 'ndr'? names in nics/ (or write a path): hdr, ndr"},
+    };
+    struct place_of_test place;
+    enter(&place);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture fixture;
+        check_context("%s", rows[i].override);
+        load(&fixture, "ship", rows[i].override);
+        CHECK_CONTAINS(fixture.messages, rows[i].message);
+        CHECK_INT(fixture.status, rows[i].bytes_per_s > 0 ? STATUS_OK : STATUS_INPUT);
+        if (rows[i].bytes_per_s > 0)
+            CHECK_NEAR(fixture.bound.host.nics.bytes_per_s, rows[i].bytes_per_s, 0);
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+    leave(&place);
+}
+
 static void test_mistakes(void)
 {
     static const struct {
@@ -290,6 +321,7 @@ static void test_data_folders(void)
 const struct check_case ref_cases[] = {{"names", test_names},
                                        {"paths", test_paths},
                                        {"overrides through files", test_override_through_files},
+                                       {"aliases", test_aliases},
                                        {"mistakes", test_mistakes},
                                        {"root files", test_root_files},
                                        {"data folders", test_data_folders},
