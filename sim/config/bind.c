@@ -127,6 +127,22 @@ static void report_missing(struct config *config, const struct field_table *tabl
 static void bind_map(struct config *config, const struct field_table *table, struct node *map,
                      const char *path, void *out);
 
+void expand_scalar(struct config *config, const struct field *field, struct node **value)
+{
+    struct node *scalar = *value;
+    if (field->kind != FIELD_STRUCT || field->scalar_key == NULL || scalar->kind != NODE_SCALAR)
+        return;
+    struct node *map = ARENA_NEW(config->arena, struct node);
+    map->kind = NODE_MAP;
+    map->text = "";
+    map->place = scalar->place;
+    map->is_default = scalar->is_default;
+    struct node_entry *entry = ARENA_PUSH(config->arena, &map->entries);
+    *entry =
+        (struct node_entry){.key = field->scalar_key, .key_place = scalar->place, .value = scalar};
+    *value = map;
+}
+
 static void bind_struct(struct config *config, const struct field *field, struct node *node,
                         const char *path, void *slot)
 {
@@ -230,7 +246,8 @@ static void bind_node(struct config *config, const struct field *field, struct n
         bind_value(config, field, path, node, slot);
         break;
     case FIELD_STRUCT:
-        bind_struct(config, field, node, path, slot);
+        expand_scalar(config, field, value);
+        bind_struct(config, field, *value, path, slot);
         break;
     case FIELD_REF:
         bind_ref(config, field, value, path, slot);

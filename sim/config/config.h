@@ -72,6 +72,8 @@ MUST_CHECK enum status config_bind(struct config *config, const struct field_tab
  * checks. Of a map that came from another file: where that file is named.
  */
 struct place config_place(const struct config *config, const char *path);
+/* The value in force as text, "" when there is none. */
+const char *config_value(const struct config *config, const char *path);
 /* Whether a value was written (in a file or by -s), as against defaulted or absent. */
 bool config_is_set(const struct config *config, const char *path);
 /* Adds an error at the value of `path`; when it is a default or absent, at the map that would hold

@@ -99,4 +99,7 @@ void origin_add(struct config *config, const char *path, const char *value,
 void origin_add_label(struct config *config, const char *path, const char *value,
                       const char *origin, struct place place);
 
+/* A scalar where `field` is a STRUCT with a scalar_key becomes the map it stands for. */
+void expand_scalar(struct config *config, const struct field *field, struct node **value);
+
 #endif

@@ -78,6 +78,9 @@ struct field {
     /* STRUCT, REF: the table depends on what the map says (`model_type: llama`); NULL after
        adding a message. */
     const struct field_table *(*choose)(const struct node *map, struct diag *diag);
+    /* STRUCT: a scalar stands for a map with this one key, so that `loss: fused` is
+       `loss: {impl: fused}`; NULL: a scalar is an error. */
+    const char *scalar_key;
     const char *folder;    /* REF: below the data folders */
     const char *also_json; /* REF: when set, a path may name a .json file too */
     const char *help;      /* one line */

@@ -135,6 +135,13 @@ struct place config_place(const struct config *config, const char *path)
     return node != NULL && node->kind != NODE_NULL ? node_place(node) : NO_PLACE;
 }
 
+const char *config_value(const struct config *config, const char *path)
+{
+    const struct node *last = NULL;
+    const struct node *node = node_at(config, path, &last);
+    return node != NULL && node->kind == NODE_SCALAR ? node->text : "";
+}
+
 bool config_is_set(const struct config *config, const char *path)
 {
     const struct node *last = NULL;

@@ -149,6 +149,8 @@ static enum status open_value(struct walk *walk, const struct path_part *part)
         if (status != STATUS_OK)
             return status;
     }
+    if (field != NULL)
+        expand_scalar(walk->config, field, walk->slot);
     struct node *node = *walk->slot;
     if (node->kind != (part->key != NULL ? NODE_MAP : NODE_LIST))
         return blocked(walk, part);

@@ -8,7 +8,8 @@ static void resource_used(void *context, int64_t now_ps, int32_t resource, doubl
     struct facts *facts = context;
     const struct window *window = &facts->times[0].window;
     struct resource_facts *used = &facts->resources[resource];
-    if (window->state == WINDOW_BEFORE)
+    /* What ends in the instant in which the window opens ran before it. */
+    if (window->state == WINDOW_BEFORE || now_ps == window->opened_ps)
         return;
     const bool is_over = window->state == WINDOW_CLOSED && window->closed_ps < now_ps;
     if (!is_over)

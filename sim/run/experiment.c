@@ -188,24 +188,33 @@ static void check_built(struct experiment *experiment, bool is_note)
     check_compute_dtype(experiment);
     policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
                        is_note);
+    const struct train_config *train = &experiment->train;
     const struct {
         bool is_missing;
-        const char *path, *hint, *text;
+        const char *path, *hint, *label;
     } rows[] = {
-        {experiment->train.activation_checkpointing == CHECKPOINT_SELECTIVE_OP,
-         "train.activation_checkpointing", "simulated so far: none, full",
-         "'activation_checkpointing: selective' cannot be simulated yet"},
-        {experiment->train.loss.chunks > 1, "train.loss.chunks", "1 so far",
-         "a loss in chunks cannot be simulated yet"},
+        {train->checkpointing.policy == CHECKPOINT_SELECTIVE_OP ||
+             train->checkpointing.policy == CHECKPOINT_PER_CHILD,
+         "train.activation_checkpointing.policy", "simulated so far: none, full",
+         "activation_checkpointing"},
+        {train->checkpointing.every > 1, "train.activation_checkpointing.every", "1 so far",
+         "every"},
+        {train->attention != ATTENTION_FA2, "train.attention", "flash so far", "attention"},
+        {train->float8 != FLOAT8_NONE, "train.float8", "none so far", "float8"},
+        {train->fused_kernels, "train.fused_kernels", "false so far", "fused_kernels"},
+        {train->loss.chunks > 1, "train.loss.chunks", "1 so far", "chunks"},
+        {train->loss.impl != LOSS_EAGER, "train.loss.impl", "eager so far", "loss"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (!rows[i].is_missing)
             continue;
+        const char *text = arena_printf(&experiment->arena, "'%s: %s' cannot be simulated yet",
+                                        rows[i].label, config_value(config, rows[i].path));
         if (is_note)
             diag_add(experiment->diag, DIAG_NOTE, config_place(config, rows[i].path), rows[i].hint,
-                     "%s", rows[i].text);
+                     "%s", text);
         else
-            config_error(config, rows[i].path, rows[i].hint, "%s", rows[i].text);
+            config_error(config, rows[i].path, rows[i].hint, "%s", text);
     }
 }
 
@@ -217,14 +226,23 @@ void experiment_note_unbuilt(struct experiment *experiment)
 enum status experiment_build_model(struct experiment *experiment)
 {
     const struct train_config *train = &experiment->train;
+    const bool is_every =
+        train->checkpointing.policy == CHECKPOINT_FULL && train->checkpointing.every > 1;
     const struct train_shape shape = {
         .seq_len = train->seq_len,
+        .decoder_seq_len = train->decoder_seq_len,
         .micro_batch = train->micro_batch,
         .compute_dtype = (enum dtype)train->precision.param_dtype,
-        .checkpointing =
-            train->activation_checkpointing == CHECKPOINT_NONE ? CHECKPOINT_NONE : CHECKPOINT_FULL,
+        .checkpointing = is_every ? CHECKPOINT_EVERY
+                                  : (enum activation_checkpointing)train->checkpointing.policy,
+        .checkpoint_every = train->checkpointing.every,
+        .attention = (enum attention_impl)train->attention,
+        .loss = (enum loss_impl)train->loss.impl,
+        .loss_chunks = train->loss.chunks,
         .loss_upcast = train->loss.upcast,
-        .is_compiled = train->compile};
+        .is_compiled = train->compile,
+        .has_fused_kernels = train->fused_kernels,
+        .float8 = (enum float8_recipe)train->float8};
     return model_build(&experiment->arena, &experiment->model_config, &shape, &experiment->model,
                        experiment->diag);
 }

@@ -26,19 +26,26 @@
 enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
 
 struct loss_config {
+    int impl; /* enum loss_impl */
     int64_t chunks;
     bool upcast;
 };
 
+struct checkpointing_config {
+    int policy; /* enum activation_checkpointing */
+    int64_t every;
+};
+
 struct train_config {
-    int64_t seq_len, micro_batch, grad_accum, global_batch;
+    int64_t seq_len, decoder_seq_len, micro_batch, grad_accum, global_batch;
     struct precision_config precision;
     struct optimizer_config optimizer;
-    int activation_checkpointing; /* enum activation_checkpointing, or what is not built yet */
-    int attention;
+    struct checkpointing_config checkpointing;
+    int attention; /* enum attention_impl */
+    int float8;    /* enum float8_recipe */
     struct loss_config loss;
     double max_grad_norm; /* 0: no clipping */
-    bool compile;
+    bool compile, fused_kernels;
 };
 
 struct simulate_config {

@@ -1,14 +1,37 @@
 /* run/experiment_fields.c: the root of the YAML, as field tables. */
 #include "run/experiment_private.h"
 
-const struct choice checkpointing_choices[] = {
+static const struct choice checkpointing_choices[] = {
     {"none", CHECKPOINT_NONE, "keep every activation"},
     {"full", CHECKPOINT_FULL, "keep a block's input, compute the block again in backward"},
-    {"selective", CHECKPOINT_SELECTIVE_OP, "not simulated yet"},
+    {"selective", CHECKPOINT_SELECTIVE_OP,
+     "keep every second matmul and attention, compute the rest again (torchtitan's per-op policy)"},
+    {"per_child", CHECKPOINT_PER_CHILD, "attention, MLP and norms each checkpointed on their own"},
     {0}};
 
 static const struct choice attention_choices[] = {
-    {"flash", ATTENTION_FA2, "fused, exact attention: no score matrix in memory"}, {0}};
+    {"flash", ATTENTION_FA2, "FlashAttention-2, as SDPA's flash backend"},
+    {"sdpa", ATTENTION_FA2, "the same"},
+    {"fa1", ATTENTION_FA1, "FlashAttention 1"},
+    {"fa2", ATTENTION_FA2, "FlashAttention 2"},
+    {"fa3", ATTENTION_FA3, "FlashAttention 3 (Hopper)"},
+    {"triton", ATTENTION_TRITON, "the Triton kernel of 2022-23 (llm-foundry's attn_impl: triton)"},
+    {"xformers", ATTENTION_XFORMERS, "CUTLASS memory-efficient"},
+    {"cudnn", ATTENTION_CUDNN, "cuDNN fused attention"},
+    {"eager", ATTENTION_EAGER, "scores and softmax in memory"},
+    {0}};
+
+static const struct choice loss_choices[] = {
+    {"eager", LOSS_EAGER, "logits, upcast, log-softmax, nll"},
+    {"fused", LOSS_FUSED, "one fused kernel over the logits (Liger, Apex)"},
+    {"linear", LOSS_LINEAR, "fused with the head's matmul: no logits in memory"},
+    {0}};
+
+static const struct choice float8_choices[] = {
+    {"none", FLOAT8_NONE, NULL},
+    {"tensorwise", FLOAT8_TENSORWISE, "linear layers of the blocks, dynamic scaling by tensor"},
+    {"rowwise", FLOAT8_ROWWISE, "dynamic scaling by row"},
+    {0}};
 
 static const struct choice fold_choices[] = {{"auto", 1, "ranks that behave alike are played once"},
                                              {"off", 0, "every rank on its own"},
@@ -34,7 +57,35 @@ static const struct choice mfu_choices[] = {
     {"megatron", MFU_MEGATRON, "72 L h^2 (1 + s / (6 h) + V / (12 h L)) a token"},
     {0}};
 
-static const struct field loss_fields[] = {{.key = "chunks",
+static const struct field checkpointing_fields[] = {
+    {.key = "policy",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct checkpointing_config, policy),
+     .default_text = "full",
+     .choices = checkpointing_choices,
+     .help = "which activations are kept for backward"},
+    {.key = "every",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct checkpointing_config, every),
+     .default_text = "1",
+     .min = 1,
+     .max = 1 << 14,
+     .help = "checkpoint every n-th block only"},
+    {0}};
+
+static const struct field_table checkpointing_table = {.name = "activation_checkpointing",
+                                                       .help = "a policy's word, or a map",
+                                                       .fields = checkpointing_fields,
+                                                       .struct_bytes =
+                                                           sizeof(struct checkpointing_config)};
+
+static const struct field loss_fields[] = {{.key = "impl",
+                                            .kind = FIELD_ENUM,
+                                            .offset = offsetof(struct loss_config, impl),
+                                            .default_text = "eager",
+                                            .choices = loss_choices,
+                                            .help = "implementation"},
+                                           {.key = "chunks",
                                             .kind = FIELD_COUNT,
                                             .offset = offsetof(struct loss_config, chunks),
                                             .default_text = "1",
@@ -60,6 +111,12 @@ static const struct field train_fields[] = {
      .min = 1,
      .max = 1 << 24,
      .help = "tokens a sequence (abstract models: 1 if not given)"},
+    {.key = "decoder_seq_len",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct train_config, decoder_seq_len),
+     .min = 1,
+     .max = 1 << 24,
+     .help = "encoder-decoder models: tokens of the target (seq_len if not given)"},
     {.key = "micro_batch",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct train_config, micro_batch),
@@ -90,22 +147,30 @@ static const struct field train_fields[] = {
      .table = &optimizer_table,
      .help = "the optimizer"},
     {.key = "activation_checkpointing",
-     .kind = FIELD_ENUM,
-     .offset = offsetof(struct train_config, activation_checkpointing),
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct train_config, checkpointing),
      .default_text = "none",
-     .choices = checkpointing_choices,
-     .help = "which activations are kept for backward"},
+     .table = &checkpointing_table,
+     .scalar_key = "policy",
+     .help = "none, full, selective, per_child, or {every: n}"},
     {.key = "attention",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct train_config, attention),
      .default_text = "flash",
      .choices = attention_choices,
      .help = "attention implementation"},
+    {.key = "float8",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct train_config, float8),
+     .default_text = "none",
+     .choices = float8_choices,
+     .help = "linear layers in float8"},
     {.key = "loss",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct train_config, loss),
      .table = &loss_table,
-     .help = "cross-entropy"},
+     .scalar_key = "impl",
+     .help = "cross-entropy: eager, fused, linear, or a map"},
     {.key = "max_grad_norm",
      .kind = FIELD_REAL,
      .offset = offsetof(struct train_config, max_grad_norm),
@@ -118,6 +183,11 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_config, compile),
      .default_text = "false",
      .help = "torch.compile of each block: fused kernels, cheaper launches"},
+    {.key = "fused_kernels",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct train_config, fused_kernels),
+     .default_text = "false",
+     .help = "hand-fused norm, rotary and activation (Liger, Apex, TransformerEngine)"},
     {0}};
 
 static const struct field_table train_table = {.name = "train",

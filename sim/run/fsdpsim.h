@@ -11,7 +11,8 @@
  *         printf("%.4f s\n", step_s);
  *     fsdpsim_free(sim);
  *
- * Metric names are the keys of `fsdpsim run --json`, in SI units. A handle is used by one thread at
+ * Metric names are the scalar keys of `fsdpsim run --json` (fsdpsim_metric_name lists them), in SI
+ * units. A handle is used by one thread at
  * a time; several handles may live at once. While the major version is 0 the interface may change.
  */
 #ifndef FSDPSIM_H

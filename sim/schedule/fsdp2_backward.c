@@ -31,8 +31,10 @@ static void keep_gradient(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp_unit *unit = &builder->units[index];
     if (unit->has_gradient) {
+        fsdp2_alloc(builder, index, unit->cast_grads_output);
         fsdp2_op(builder, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->cast_grads);
         fsdp2_op(builder, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->accumulate);
+        fsdp2_free(builder, index, unit->cast_grads_output);
         fsdp2_free(builder, index, unit->reduce_output);
     } else if (unit->cast_grads >= 0) {
         fsdp2_alloc(builder, index, unit->sharded_grads);

@@ -21,7 +21,8 @@ struct fsdp_unit {
     bool reduces_at_end; /* its inputs carry no gradient: reduced in the end-of-backward callback */
     int32_t param_count;
     /* tensors (index into the program's table) */
-    int32_t cast, gather_buffer, params, reduce_input, reduce_output, sharded_grads;
+    int32_t cast, gather_buffer, params, reduce_input, reduce_output, sharded_grads,
+        cast_grads_output;
     /* segments */
     int32_t copy_in, copy_out, chunk_cat, cast_grads, accumulate;
     /* collectives */

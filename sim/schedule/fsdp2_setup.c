@@ -199,6 +199,14 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index,
                                             .category = MEMORY_GRADIENTS,
                                             .stream = FSDP2_REDUCE_SCATTER,
                                             .unit = index});
+    unit->cast_grads_output = add_tensor(
+        builder, (struct tensor){.name = arena_printf(arena, "cast_grads(%s)", name),
+                                 .bytes = casts_grads && builder->settings->grad_accum > 1
+                                              ? sizes->shard * storage_bytes
+                                              : 0,
+                                 .category = MEMORY_TEMPORARIES,
+                                 .stream = FSDP2_REDUCE_SCATTER,
+                                 .unit = index});
     unit->copy_in =
         add_pass(builder, arena_printf(arena, "copy_in(%s)", name), KERNEL_COPY_IN,
                  (enum dtype)precision->param_dtype,

@@ -52,6 +52,28 @@ static void test_all_kinds(void)
     fixture_release(&fixture);
 }
 
+/* `tuning: 0.625` is {ratio: 0.625}: in the file, by -s, and as what a longer -s edits. */
+static void test_scalar_for_map(void)
+{
+    const struct {
+        const char *yaml, *override;
+        double ratio, latency_s;
+    } rows[] = {{"nodes: 4\ntuning: 0.625\n", NULL, 0.625, 7e-7},
+                {"nodes: 4\ntuning: {ratio: 3, latency: 2 us}\n", "tuning=0.875", 0.875, 7e-7},
+                {"nodes: 4\ntuning: 0.625\n", "tuning.latency=2.5 us", 0.625, 2.5e-6}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture fixture;
+        const char *const overrides[] = {rows[i].override, NULL};
+        check_context("row %zu", i);
+        fixture_bind(&fixture, rows[i].yaml, rows[i].override != NULL ? overrides : NULL);
+        CHECK_TEXT(fixture.messages, "");
+        CHECK_NEAR(fixture.bound.tuning.ratio, rows[i].ratio, 0);
+        CHECK_NEAR(fixture.bound.tuning.latency_s, rows[i].latency_s, 1e-15);
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+}
+
 static void test_defaults(void)
 {
     struct fixture fixture;
@@ -243,9 +265,12 @@ static void test_keys(void)
 
 static void test_structures(void)
 {
-    check_row("tuning: 5", "t.yaml:2:9: error: 'tuning' must be a map, not '5'\n"
-                           "    2 | tuning: 5\n"
-                           "      |         ^\n");
+    check_row("tuning: [5]", "t.yaml:2:9: error: 'tuning' must be a map, not a list\n"
+                             "    2 | tuning: [5]\n"
+                             "      |         ^\n");
+    check_row("shape: 5", "t.yaml:2:8: error: 'shape' must be a map, not '5'\n"
+                          "    2 | shape: 5\n"
+                          "      |        ^\n");
     check_row("slow: {host: 1}", "t.yaml:2:8: error: 'slow' must be a list of maps (items: from 0 "
                                  "to 3), not a map\n"
                                  "    2 | slow: {host: 1}\n"
@@ -339,6 +364,7 @@ static void test_foreign(void)
 }
 
 const struct check_case bind_cases[] = {{"all kinds", test_all_kinds},
+                                        {"a scalar for a map", test_scalar_for_map},
                                         {"defaults", test_defaults},
                                         {"numbers", test_numbers},
                                         {"quantities", test_quantities},

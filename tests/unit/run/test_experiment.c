@@ -62,9 +62,9 @@ static void test_unbuilt(void)
         {TWO_BLOCKS,
          "train.activation_checkpointing=selective",
          {"'activation_checkpointing: selective' cannot be simulated yet", "none, full"}},
-        {TWO_BLOCKS, "train.loss.chunks=4", {"a loss in chunks cannot be simulated yet"}},
+        {TWO_BLOCKS, "train.loss.chunks=4", {"'chunks: 4' cannot be simulated yet"}},
         {TWO_BLOCKS, "mesh.tp=2", {"'tp: 2' cannot be simulated yet"}},
-        {TWO_BLOCKS, "train.attention=eager", {"'eager'", "flash"}},
+        {TWO_BLOCKS, "train.attention=eager", {"'attention: eager' cannot", "flash"}},
         {TWO_BLOCKS, "simulate.ideal=[host, lag]", {"'lag'", "latency"}},
     };
     check_mistakes(rows, sizeof(rows) / sizeof(rows[0]));
