@@ -1,0 +1,105 @@
+/*
+ * schedule/fsdp_private.h: what the builders of FSDP programs share: units, modules, the optimizer,
+ * appending to the program.
+ *
+ * Stream 0 of every program is compute, and its pool holds all tensors but those of collectives.
+ * The builder of a policy has a struct fsdp_builder as a member and keeps its own state of units in
+ * an array beside `units`.
+ */
+#ifndef FSDPSIM_SCHEDULE_FSDP_PRIVATE_H
+#define FSDPSIM_SCHEDULE_FSDP_PRIVATE_H
+
+#include "schedule/policy.h"
+
+enum { FSDP_COMPUTE };
+
+/* Some modules whose parameters are gathered and reduced together. */
+struct fsdp_unit {
+    const char *name;
+    int32_t first_module; /* the first of its modules in forward order; the root: 0 */
+    int32_t param_count;
+    int64_t parameters;        /* elements */
+    int64_t padded, shard;     /* elements, gathered and on one GPU: set by the policy */
+    int32_t optimizer_tensors; /* that the optimizer sees: set by the policy */
+    int32_t sharded_grads;     /* tensor: set by the policy */
+    int32_t optimizer_state;   /* tensor, -1: none */
+    bool has_gradient;         /* a microbatch of this step left a sharded gradient */
+};
+
+/* What one module keeps between forward and backward. Equal modules share segments, not tensors. */
+struct fsdp_module {
+    int32_t unit; /* -1: the loss, outside every unit */
+    /* tensors, -1: none */
+    int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
+    int32_t forward, backward; /* segments */
+};
+
+struct fsdp_builder {
+    struct arena *arena;
+    const struct model *model;
+    const struct policy_settings *settings;
+    struct program *program;
+    struct fsdp_unit *units; /* root first, then traversal order */
+    int32_t unit_count;
+    struct fsdp_module *modules;
+    /* optimizer.c; -1: none */
+    int32_t norm_all_reduce; /* collective */
+    int32_t norm_segment, scale_segment, optimizer_segment;
+};
+
+/* fsdp_common.c: entries of the program's tables; a tensor or pass without bytes is not made: -1.
+ */
+int32_t fsdp_add_event(struct fsdp_builder *builder, const char *what, const char *unit);
+int32_t fsdp_add_tensor(struct fsdp_builder *builder, struct tensor tensor);
+int32_t fsdp_add_segment(struct fsdp_builder *builder, struct segment segment);
+/* One memory-bound kernel that FSDP or the optimizer issues. */
+int32_t fsdp_add_pass(struct fsdp_builder *builder, const char *name, enum kernel_kind kind,
+                      enum dtype dtype, double bytes, bool is_optimizer);
+int32_t fsdp_add_collective(struct fsdp_builder *builder, enum collective_op op,
+                            int32_t communicator, double bytes);
+/* Of a unit, named "what(unit)". */
+int32_t fsdp_add_unit_tensor(struct fsdp_builder *builder, int32_t unit, const char *what,
+                             int64_t bytes, enum memory_category category, int stream);
+int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const char *what,
+                           enum kernel_kind kind, enum dtype dtype, double bytes);
+void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces);
+/* The unit in the program's table; its bytes follow from the padded size. */
+const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t unit);
+/* Held from the prologue to the end. */
+void fsdp_hold(struct fsdp_builder *builder, int32_t tensor);
+
+/* Operations of the step; an `index` of -1 adds nothing. `unit` -1: none. */
+void fsdp_op(struct fsdp_builder *builder, enum op_kind kind, int stream, int32_t unit,
+             int32_t index);
+void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_flag flag,
+                     int32_t unit, int32_t index);
+void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count);
+void fsdp_alloc(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
+void fsdp_free(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
+
+/* fsdp_modules.c */
+const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module);
+/* Modules → units, named and counted, by `fsdp.wrap`. */
+void fsdp_assign_units(struct fsdp_builder *builder);
+/* The shard of a unit, which stays, as so many allocations. */
+void fsdp_add_shard(struct fsdp_builder *builder, int32_t unit, int32_t pieces);
+/* Tensors and segments of the modules, and the workspace of the GEMM library. */
+void fsdp_add_modules(struct fsdp_builder *builder);
+void fsdp_add_workspace(struct fsdp_builder *builder);
+bool fsdp_is_first_of_unit(const struct fsdp_builder *builder, int32_t module);
+bool fsdp_is_last_of_unit(const struct fsdp_builder *builder, int32_t module);
+void fsdp_run_forward(struct fsdp_builder *builder, int32_t module);
+void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
+/* The gradients of a unit's parameters as backward wrote them. */
+void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
+
+/* optimizer.c */
+/* After a unit's shard: its state. */
+void optimizer_add_state(struct fsdp_builder *builder, int32_t unit);
+void optimizer_setup(struct fsdp_builder *builder);
+/* At the beginning of a step: zero_grad. */
+void optimizer_free_gradients(struct fsdp_builder *builder);
+/* Clipping, then the update. */
+void optimizer_step(struct fsdp_builder *builder);
+
+#endif
