@@ -117,7 +117,7 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     estimate->bytes_per_parameter[0] = storage;
     estimate->bytes_per_parameter[1] = storage;
     estimate->bytes_per_parameter[2] =
-        2 * (double)dtype_bytes((enum dtype)train->optimizer.state_dtype) +
+        optimizer_state_bytes(&train->optimizer) +
         (master == MASTER_NONE ? 0 : (double)dtype_bytes((enum dtype)(master - 1)));
     fill_states(estimate, has_ddp_buckets);
     double outside_blocks = 0;

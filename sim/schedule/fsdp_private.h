@@ -45,6 +45,7 @@ struct fsdp_builder {
     /* optimizer.c; -1: none */
     int32_t norm_all_reduce; /* collective */
     int32_t norm_segment, scale_segment, optimizer_segment;
+    int32_t optimizer_temporary; /* tensor */
 };
 
 /* fsdp_common.c: entries of the program's tables; a tensor or pass without bytes is not made: -1.

@@ -1,34 +1,140 @@
 /*
  * schedule/optimizer.c: the optimizer's step: state, clipping, update, zero_grad.
  *
- * Gradient norm (reads the sharded gradients), its scalar all-reduce, the scaling pass; fused AdamW
- * in one pass: reads parameter, gradient and two moments, writes parameter and moments (28 B per
- * fp32 parameter). The moments appear at the first step(), and stay.
+ * Gradient norm (reads the sharded gradients), its scalar all-reduce, the scaling pass; then the
+ * update, whose state appears at the first step() and stays. Every implementation is a list of
+ * passes over the shard, from torch.optim (2.x):
+ *
+ *   fused     one pass: AdamW reads p, g, m, v and writes p, m, v: 28 B per fp32 parameter
+ *   foreach   multi-tensor passes, a list each: AdamW 80 B, and a temporary as large as the shard
+ *             (the square root of v)
+ *   forloop   the same passes tensor by tensor; the temporary is one tensor's
+ *
+ * adamw_8bit keeps both moments in a byte each (bitsandbytes, with a 4-byte scale per 256
+ * elements).
  */
 #include "schedule/fsdp_private.h"
+
+/* A pass: how many operands of parameter dtype (parameter, gradient) and of the state it moves. */
+struct update_pass {
+    const char *name;
+    double params, states;
+};
+
+struct update {
+    const char *name, *state_name;
+    double states;                            /* state elements a parameter */
+    const struct update_pass *fused, *passes; /* end with {0} */
+    bool has_temporary;                       /* foreach and forloop: one list of state dtype */
+};
+
+static const struct update_pass adamw_fused[] = {{"adamw", 3, 4}, {0}};
+static const struct update_pass
+    adamw_passes[] = {{"adamw.weight_decay", 2, 0}, /* p *= 1 - lr * wd */
+                      {"adamw.lerp_m", 1, 2},       /* m = lerp(m, g) */
+                      {"adamw.mul_v", 0, 2},        {"adamw.addcmul_v", 1, 2},
+                      {"adamw.sqrt_v", 0, 2}, /* into the temporary */
+                      {"adamw.div", 0, 2},          {"adamw.add_eps", 0, 2},
+                      {"adamw.addcdiv_p", 2, 2},    {0}};
+static const struct update_pass sgd_fused[] = {{"sgd", 3, 2}, {0}};
+static const struct update_pass sgd_passes[] = {{"sgd.weight_decay", 3, 0}, /* g += wd * p */
+                                                {"sgd.mul_buffer", 0, 2},
+                                                {"sgd.add_buffer", 1, 2},
+                                                {"sgd.add_p", 2, 1},
+                                                {0}};
+
+static const struct update updates[] = {
+    [OPTIMIZER_ADAMW] = {"adamw", "adam_moments", 2, adamw_fused, adamw_passes, true},
+    [OPTIMIZER_SGD] = {"sgd", "momentum", 1, sgd_fused, sgd_passes, false},
+    [OPTIMIZER_ADAMW_8BIT] = {"adamw_8bit", "adam_moments", 2, adamw_fused, adamw_passes, false},
+};
+
+/* Bytes of one element of the state. */
+static double element_bytes(const struct optimizer_config *optimizer)
+{
+    if (optimizer->name == OPTIMIZER_ADAMW_8BIT)
+        return 1 + 4.0 / 256;
+    return (double)dtype_bytes((enum dtype)optimizer->state_dtype);
+}
+
+double optimizer_state_bytes(const struct optimizer_config *optimizer)
+{
+    return updates[optimizer->name].states * element_bytes(optimizer);
+}
 
 void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
 {
     struct fsdp_unit *unit = &builder->units[index];
-    const enum dtype state = (enum dtype)builder->settings->optimizer.state_dtype;
+    const struct update *update = &updates[builder->settings->optimizer.name];
+    const double bytes = (double)unit->shard * optimizer_state_bytes(&builder->settings->optimizer);
     unit->optimizer_state = fsdp_add_tensor(
-        builder,
-        (struct tensor){.name = arena_printf(builder->arena, "adam_moments(%s)", unit->name),
-                        .bytes = 2 * unit->shard * dtype_bytes(state),
-                        .category = MEMORY_OPTIMIZER,
-                        .unit = index,
-                        .pieces = 2 * unit->optimizer_tensors});
+        builder, (struct tensor){
+                     .name = arena_printf(builder->arena, "%s(%s)", update->state_name, unit->name),
+                     .bytes = (int64_t)bytes,
+                     .category = MEMORY_OPTIMIZER,
+                     .unit = index,
+                     .pieces = (int32_t)update->states * unit->optimizer_tensors});
+}
+
+/* Of all units: elements of the shard, tensors, and the largest mean tensor of a unit. */
+struct shard_sizes {
+    int64_t elements, largest;
+    int32_t tensors;
+};
+
+static struct shard_sizes measure_shard(const struct fsdp_builder *builder)
+{
+    struct shard_sizes sizes = {0};
+    for (int32_t i = 0; i < builder->unit_count; i++) {
+        const struct fsdp_unit *unit = &builder->units[i];
+        sizes.elements += unit->shard;
+        sizes.tensors += unit->optimizer_tensors;
+        const int64_t mean =
+            unit->optimizer_tensors > 0 ? unit->shard / unit->optimizer_tensors : 0;
+        sizes.largest = mean > sizes.largest ? mean : sizes.largest;
+    }
+    return sizes;
+}
+
+/* forloop repeats every pass for each tensor, in equal parts. */
+static int32_t add_update_segment(struct fsdp_builder *builder, const struct shard_sizes *sizes)
+{
+    const struct optimizer_config *optimizer = &builder->settings->optimizer;
+    const struct update *update = &updates[optimizer->name];
+    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
+    const bool is_fused =
+        optimizer->impl == OPTIMIZER_FUSED || optimizer->name == OPTIMIZER_ADAMW_8BIT;
+    const struct update_pass *passes = is_fused ? update->fused : update->passes;
+    const int32_t repeats = optimizer->impl == OPTIMIZER_FORLOOP ? sizes->tensors : 1;
+    int32_t count = 0;
+    while (passes[count].name != NULL)
+        count++;
+    if (sizes->elements == 0)
+        return -1;
+    struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count * repeats);
+    for (int32_t i = 0; i < count * repeats; i++) {
+        const struct update_pass *pass = &passes[i % count];
+        kernels[i] = (struct kernel){.name = pass->name,
+                                     .kind = is_fused ? KERNEL_OPTIMIZER : KERNEL_ELEMENTWISE,
+                                     .impl = is_fused ? IMPL_HAND : IMPL_EAGER,
+                                     .dtype = storage,
+                                     .bytes = (double)sizes->elements / repeats *
+                                              (pass->params * (double)dtype_bytes(storage) +
+                                               pass->states * element_bytes(optimizer))};
+    }
+    return fsdp_add_segment(builder, (struct segment){.name = update->name,
+                                                      .kernels = kernels,
+                                                      .kernel_count = count * repeats,
+                                                      .host_cost = HOST_KERNEL,
+                                                      .is_optimizer = true});
 }
 
 void optimizer_setup(struct fsdp_builder *builder)
 {
+    const struct optimizer_config *optimizer = &builder->settings->optimizer;
     const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
-    const enum dtype state = (enum dtype)builder->settings->optimizer.state_dtype;
-    int64_t shard = 0;
-    for (int32_t i = 0; i < builder->unit_count; i++)
-        shard += builder->units[i].shard;
-    const double grad_bytes = (double)shard * (double)dtype_bytes(storage);
-    const double state_bytes = 2 * (double)shard * (double)dtype_bytes(state);
+    const struct shard_sizes sizes = measure_shard(builder);
+    const double grad_bytes = (double)sizes.elements * (double)dtype_bytes(storage);
     builder->norm_segment = builder->scale_segment = builder->norm_all_reduce = -1;
     if (builder->settings->is_clipping) {
         builder->norm_segment =
@@ -37,8 +143,19 @@ void optimizer_setup(struct fsdp_builder *builder)
                                                storage, 2 * grad_bytes, true);
         builder->norm_all_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4);
     }
-    builder->optimizer_segment = fsdp_add_pass(builder, "adamw", KERNEL_OPTIMIZER, storage,
-                                               3 * grad_bytes + 2 * state_bytes, true);
+    builder->optimizer_segment = add_update_segment(builder, &sizes);
+    const int64_t temporary = optimizer->impl == OPTIMIZER_FOREACH   ? sizes.elements
+                              : optimizer->impl == OPTIMIZER_FORLOOP ? sizes.largest
+                                                                     : 0;
+    builder->optimizer_temporary = fsdp_add_tensor(
+        builder,
+        (struct tensor){.name = "optimizer_temporary",
+                        .bytes = updates[optimizer->name].has_temporary
+                                     ? (int64_t)((double)temporary * element_bytes(optimizer))
+                                     : 0,
+                        .category = MEMORY_TEMPORARIES,
+                        .unit = -1,
+                        .pieces = optimizer->impl == OPTIMIZER_FOREACH ? sizes.tensors : 1});
 }
 
 void optimizer_free_gradients(struct fsdp_builder *builder)
@@ -68,5 +185,7 @@ void optimizer_step(struct fsdp_builder *builder)
     fsdp_host(builder, HOST_OPTIMIZER_PARAM, -1, tensors);
     for (int32_t i = 0; i < builder->unit_count; i++)
         fsdp_flagged_op(builder, OP_ALLOC, OP_FIRST_STEP, i, builder->units[i].optimizer_state);
+    fsdp_alloc(builder, -1, builder->optimizer_temporary);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->optimizer_segment);
+    fsdp_free(builder, -1, builder->optimizer_temporary);
 }

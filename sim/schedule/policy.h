@@ -38,8 +38,8 @@ struct precision_config {
     int master_dtype;                             /* MASTER_NONE, or enum dtype + 1 */
 };
 
-enum optimizer_name { OPTIMIZER_ADAMW };
-enum optimizer_impl { OPTIMIZER_FUSED };
+enum optimizer_name { OPTIMIZER_ADAMW, OPTIMIZER_SGD, OPTIMIZER_ADAMW_8BIT };
+enum optimizer_impl { OPTIMIZER_FUSED, OPTIMIZER_FOREACH, OPTIMIZER_FORLOOP };
 struct optimizer_config {
     int name, impl, state_dtype;
 };
@@ -81,6 +81,9 @@ struct policy_settings {
 /* The program of every rank (they are alike). Lives in `arena`. */
 struct program *fsdp2_build(struct arena *arena, const struct model *model,
                             const struct policy_settings *settings);
+
+/* Bytes of optimizer state per parameter: two moments of AdamW in state_dtype: 8 B in fp32. */
+double optimizer_state_bytes(const struct optimizer_config *optimizer);
 
 /* Elements of one GPU's shard of a parameter: ⌈dim0 / ranks⌉ rows (FSDP2 pads dim 0). */
 int64_t param_shard_numel(const struct param *param, int64_t ranks);

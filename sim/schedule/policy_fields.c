@@ -38,8 +38,17 @@ static const struct choice state_dtype_choices[] = {{"fp32", DTYPE_FP32, NULL},
 static const struct choice master_choices[] = {
     {"none", MASTER_NONE, NULL}, {"fp32", DTYPE_FP32 + 1, NULL}, {0}};
 
-static const struct choice optimizer_choices[] = {{"adamw", OPTIMIZER_ADAMW, NULL}, {0}};
-static const struct choice optimizer_impl_choices[] = {{"fused", OPTIMIZER_FUSED, NULL}, {0}};
+static const struct choice optimizer_choices[] = {
+    {"adamw", OPTIMIZER_ADAMW, NULL},
+    {"adam", OPTIMIZER_ADAMW, "the same work"},
+    {"sgd", OPTIMIZER_SGD, "with momentum"},
+    {"adamw_8bit", OPTIMIZER_ADAMW_8BIT, "moments in a byte each (bitsandbytes)"},
+    {0}};
+static const struct choice optimizer_impl_choices[] = {
+    {"fused", OPTIMIZER_FUSED, "one kernel"},
+    {"foreach", OPTIMIZER_FOREACH, "multi-tensor passes; PyTorch's default on GPUs"},
+    {"forloop", OPTIMIZER_FORLOOP, "tensor by tensor"},
+    {0}};
 
 static const struct field fsdp_fields[] = {
     {.key = "api",

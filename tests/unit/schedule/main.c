@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"fsdp2_memory", memory_cases},
                                          {"mesh", mesh_cases},
                                          {"policy", policy_cases},
+                                         {"optimizer", optimizer_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

@@ -15,5 +15,6 @@ extern const struct check_case units_cases[];
 extern const struct check_case memory_cases[];
 extern const struct check_case mesh_cases[];
 extern const struct check_case policy_cases[];
+extern const struct check_case optimizer_cases[];
 
 #endif
