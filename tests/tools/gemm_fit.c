@@ -9,10 +9,10 @@
  * HOLD_OUT_FILE as they came; they take no part in what follows.
  *
  * Model: log us = log basis(m, n, k) + sum over the 8 corners of weight · R. R minimises
- * sum |error| (iteratively reweighted least squares, |error| below 3 % counted as squares) plus
+ * sum |error| (iteratively reweighted least squares, |error| below 5 % counted as squares) plus
  * WEIGHT · sum of (R_i − R_j)^2 over neighbours in the grid, by conjugate gradients. wave_frac is
- * the one of 0, 0.1, … 1 with the least mean |error| on a second set of lines (5 %) that the fit of
- * that comparison does not see; the last fit sees them. The floor is the shortest time that is
+ * the one of 0, 0.1, … 1 with the least error on a second set of lines (5 %) that the fit of that
+ * comparison does not see; the last fit sees them. The floor is the shortest time that is
  * left, for tables that hold such a GEMM, else the given one.
  */
 #include <math.h>
@@ -24,6 +24,9 @@
 #include "cluster/gemm_grid.h"
 
 enum { ROWS_MOST = 40000, NODES_MOST = 4096, ROUNDS = 6, STEPS = 200 };
+
+/* Errors below it weigh by their square, larger ones by their size. */
+#define SQUARE_MOST 0.05
 
 enum role { ROLE_FIT, ROLE_CHOOSE, ROLE_HOLD_OUT };
 
@@ -158,27 +161,59 @@ static void fit_nodes(struct fit *fit, double wave_frac)
     for (int round = 0; round < ROUNDS; round++) {
         solve(fit);
         for (int32_t i = 0; i < fit->row_count; i++)
-            fit->rows[i].importance = 0.03 / fmax(0.03, fabs(row_error(fit, &fit->rows[i])));
+            fit->rows[i].importance =
+                SQUARE_MOST / fmax(SQUARE_MOST, fabs(row_error(fit, &fit->rows[i])));
     }
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the lines kept apart with at least 1 GFLOP: median + p90 / 3 of |error|, as the goals weigh.
+ */
+static double choice_error(const struct fit *fit, double *median, double *p90)
+{
+    static double errors[ROWS_MOST];
+    int32_t count = 0;
+    for (int32_t i = 0; i < fit->row_count; i++) {
+        const struct row *row = &fit->rows[i];
+        if (row->role == ROLE_CHOOSE && row->shape.m * row->shape.n * row->shape.k >= 0.5e9)
+            errors[count++] = fabs(row_error(fit, row));
+    }
+    qsort(errors, (size_t)count, sizeof(double), ascending);
+    *median = errors[count / 2];
+    *p90 = errors[count * 9 / 10];
+    return *median + *p90 / 3;
+}
+
+/* Half of it where too few lines could be kept apart to tell. */
 static double choose_wave_frac(struct fit *fit)
 {
+    if (fit->row_count < 400)
+        return 0.5;
     double best = 0;
     double best_error = INFINITY;
+    double best_median = 0;
+    double best_p90 = 0;
     fit->is_choosing = true;
     for (int tenth = 0; tenth <= 10; tenth++) {
         fit_nodes(fit, tenth * 0.1);
-        double error = 0;
-        for (int32_t i = 0; i < fit->row_count; i++)
-            if (fit->rows[i].role == ROLE_CHOOSE)
-                error += fabs(row_error(fit, &fit->rows[i]));
-        if (error < best_error) {
-            best_error = error;
-            best = tenth * 0.1;
-        }
+        double median;
+        double p90;
+        double error = choice_error(fit, &median, &p90);
+        if (error >= best_error)
+            continue;
+        best_error = error;
+        best_median = median;
+        best_p90 = p90;
+        best = tenth * 0.1;
     }
     fit->is_choosing = false;
+    fprintf(stderr, "kept apart: median %.4f p90 %.4f; ", best_median, best_p90);
     return best;
 }
 
@@ -199,9 +234,9 @@ static bool axes_set(struct gemm_table *table, const char *word)
     static const struct {
         const char *word, *m, *n, *k;
     } sets[] = {
-        {"dense", "1,16,64,128,256,512,1024,1536,2048,3072,4096,8192,16384,32768",
-         "32,128,512,1024,2048,3072,4096,6144,8192,12288,16384,65536",
-         "32,128,512,1024,2048,4096,8192,16384,65536"},
+        {"dense", "1,16,64,128,256,512,768,1024,1280,1536,2048,2560,3072,3584,4096,8192,32768",
+         "32,128,256,512,1024,1536,2048,3072,4096,6144,8192,12288,16384,65536",
+         "32,128,256,512,1024,2048,4096,8192,16384,65536"},
         {"middle", "16,64,128,256,512,1024,2048,4096,8192,32768",
          "128,512,1024,2048,4096,8192,16384,65536", "128,512,1024,2048,4096,8192,16384,65536"},
         {"coarse", "16,64,256,1024,4096,16384", "256,1024,4096,16384,65536", "512,1024,4096,16384"},

@@ -5,6 +5,7 @@
 #include "check.h"
 
 extern const struct check_case cluster_cases[];
+extern const struct check_case gemm_cases[];
 extern const struct check_case gpu_cases[];
 extern const struct check_case layout_cases[];
 extern const struct check_case partition_cases[];

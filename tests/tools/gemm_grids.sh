@@ -1,0 +1,115 @@
+#!/bin/sh
+# tests/tools/gemm_grids.sh TABLES GEMM_FIT: makes topologies/gpus/grids/*.grid and the hold-out
+# results/measured/kernels/gemm-*.csv again, from the repository root.
+#
+# TABLES is a folder with
+#   gemm_full/GPU__STACK__bf16.csv.gz   m,n,k,latency_us of ai-dynamo/aiconfigurator
+#   gemm_efficiency.csv                 gpu,dtype,batch,m,n,k,tflops,pct_of_peak,source,note: tables
+#                                       of several repositories in one form
+# GEMM_FIT is the program built from gemm_fit.c. The same tables give the same files. Peaks,
+# bandwidths and SM counts are those of topologies/gpus (data sheets).
+set -eu
+tables=$1
+gemm_fit=$2
+grids=topologies/gpus/grids
+held=results/measured/kernels
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$grids" "$held"
+
+# start GPU "source (licence)"
+start() {
+    gpu=$1
+    {
+        echo "gemm-grid 1"
+        echo "gpu $gpu"
+        echo "source $2"
+        echo "# made by tests/tools/gemm_grids.sh; format and meaning: sim/cluster/gemm_grid.h"
+    } >"$grids/$gpu.grid"
+    echo "gpu,kernel,impl,pass,dtype,causal,batch,m,n,k,bytes,us,source,licence" >"$held/gemm-$gpu.csv"
+}
+
+# fit DTYPE PEAK_TFLOPS HBM_GBPS SM AXES HOLD_OUT WEIGHT SOURCE LICENCE [HELD_NAME], table on stdin
+fit() {
+    "$gemm_fit" "$1" "$2" "$3" "$4" "$5" "$6" "$7" "$work/held" >>"$grids/$gpu.grid"
+    awk -F, -v gpu="${10-$gpu}" -v dtype="$1" -v source="$8" -v licence="$9" '{
+        printf "%s,gemm,,forward,%s,0,1,%s,%s,%s,0,%s,%s,%s\n", gpu, dtype, $1, $2, $3, $4, source,
+            licence
+    }' "$work/held" >>"$held/gemm-$gpu.csv"
+}
+
+full() {
+    zcat "$tables/gemm_full/$1__bf16.csv.gz" | tail -n +2
+}
+
+# rows GPU DTYPE SOURCE [NOTE]: lines m,n,k,us; of several kernels for one shape the fastest
+rows() {
+    awk -F, -v gpu="$1" -v dtype="$2" -v source="$3" -v note="${4-}" '
+        $1 == gpu && $2 == dtype && $3 == 1 && index($9, source) && index($0, note) {
+            us = 2 * $4 * $5 * $6 / $7 / 1e6
+            shape = $4 "," $5 "," $6
+            if (!(shape in best) || us < best[shape])
+                best[shape] = us
+        }
+        END {
+            for (shape in best)
+                printf "%s,%.7g\n", shape, best[shape]
+        }' "$tables/gemm_efficiency.csv" | LC_ALL=C sort
+}
+
+aic="ai-dynamo/aiconfigurator 095f58a"
+aic_licence="Apache-2.0 (c) NVIDIA"
+neusight="sitar-lab/NeuSight 6945927"
+and_neusight="; fp32: $neusight (MIT-style)"
+
+# aic_gpu GPU FILE TABLE_NAME STACK BF16 FP8 HBM SM [MORE]: a full bf16 grid and, FP8 > 0, the smaller
+# fp8 one; MORE: what follows in the file, for its source line
+aic_gpu() {
+    start "$1" "$aic, $4 ($aic_licence)${9-}"
+    full "$2" | fit bf16 "$5" "$7" "$8" dense 300 0.05 "$aic $4" "$aic_licence"
+    if [ "$6" != 0 ]; then
+        rows "$3" fp8 aiconfigurator |
+            fit fp8 "$6" "$7" "$8" middle 100 0.02 "$aic $4" "$aic_licence"
+    fi
+}
+
+# neusight_fp32 TABLE_NAME HELD_NAME PEAK HBM SM
+neusight_fp32() {
+    rows "$1" fp32 NeuSight | fit fp32 "$3" "$4" "$5" middle 120 0.02 "$neusight" MIT-style "$2"
+}
+
+aic_gpu a100-sxm4-80gb A100-SXM4-80GB__sglang_0.5.10 A100-SXM4-80GB \
+    "sglang 0.5.10" 312 0 2039 108 "$and_neusight"
+neusight_fp32 A100-PCIE-80GB a100-pcie-80gb 19.5 1935 108
+aic_gpu h100-sxm5-80gb H100-SXM5-80GB__vllm_0.24.0 H100-SXM5-80GB "vllm 0.24.0" \
+    989.4 1978.9 3350 132 "$and_neusight"
+neusight_fp32 H100-SXM5-80GB h100-sxm5-80gb 66.9 3350 132
+aic_gpu h200-sxm-141gb H200-SXM__vllm_0.24.0 H200-SXM "vllm 0.24.0" 989.4 1978.9 4800 132
+aic_gpu b200-sxm B200-SXM__vllm_0.24.0 B200-SXM "vllm 0.24.0" 2250 4500 8000 148
+aic_gpu b300-sxm B300-SXM__vllm_0.24.0 B300-SXM "vllm 0.24.0" 2250 4500 8000 148
+aic_gpu gb200 GB200__vllm_0.24.0 GB200 "vllm 0.24.0" 2500 5000 8000 152
+aic_gpu l40s L40S__vllm_0.24.0 L40S "vllm 0.24.0" 362 733 864 142 "$and_neusight"
+neusight_fp32 L4 l4 30.3 300 58
+aic_gpu rtx-pro-6000-blackwell-server RTX-PRO-6000-Blackwell-Server__vllm_0.24.0 \
+    RTX-PRO-6000-Blackwell-Server "vllm 0.24.0" 467.8 935.6 1597 188
+
+start v100-sxm2-16gb "fp16: baidu-research/DeepBench, CUDA 10.1, DGX-1 (Apache-2.0); fp32: $neusight (MIT-style)"
+rows V100-SXM2-16GB fp16 DeepBench |
+    fit fp16 125 900 80 coarse 30 0.5 "baidu-research/DeepBench" Apache-2.0
+neusight_fp32 V100-PCIE-32GB v100-pcie-32gb 14 900 80
+
+vidur="microsoft/vidur 7d47513"
+start a40 "$vidur, layers of Llama 2 (MIT)"
+rows A40 fp16 vidur | fit fp16 149.7 696 84 coarse 60 0.3 "$vidur" MIT
+
+serving="casys-kaist/LLMServingSim 5daddb2"
+start rtx-a6000 "$serving, layers of Llama 3.1 8B (MIT)"
+rows A6000 fp16 LLMServingSim | fit fp16 154.8 768 84 coarse 10 0.3 "$serving" MIT
+start rtx-3090 "$serving, layers of Llama 3.1 8B (MIT)"
+rows RTX3090 fp16 LLMServingSim | fit fp16 71.2 936 82 coarse 10 0.3 "$serving" MIT
+start rtx-4090 "$serving, layers of Llama 3.1 8B (MIT)"
+rows RTX4090 bf16 LLMServingSim | fit bf16 165.2 1008 128 coarse 8 0.3 "$serving" MIT
+
+aiter="ROCm/aiter e404860 tuned configs"
+start mi355x "$aiter, best kernel after tuning (MIT)"
+rows MI355X bf16 aiter | fit bf16 2516.6 8000 256 coarse 60 0.3 "$aiter" MIT

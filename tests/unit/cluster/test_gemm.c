@@ -1,0 +1,368 @@
+/*
+ * tests/unit/cluster/test_gemm.c: GEMM times: arithmetic by hand, exactness at the points of a
+ * grid, and every grid that ships against the measurements it has never seen.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "check.h"
+#include "cluster/gemm_grid.h"
+#include "cluster/gemm_model.h"
+#include "cluster_tests.h"
+
+#define GRIDS FSDPSIM_SOURCE_DIR "/topologies/gpus/grids/"
+#define HELD FSDPSIM_SOURCE_DIR "/results/measured/kernels/gemm-"
+
+struct gemm_fixture {
+    struct arena arena;
+    struct diag diag;
+    struct gemm_grid grid;
+};
+
+static bool fixture_read(struct gemm_fixture *fixture, const char *path)
+{
+    *fixture = (struct gemm_fixture){0};
+    arena_init(&fixture->arena);
+    diag_init(&fixture->diag, &fixture->arena);
+    return gemm_grid_read(&fixture->arena, &fixture->diag, path, &fixture->grid) == STATUS_OK;
+}
+
+/* A model with the figures that the grid itself was measured with. */
+static struct gemm_model *model_of(struct gemm_fixture *fixture, const char *path,
+                                   const struct gemm_spec *more)
+{
+    struct gemm_spec spec = *more;
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        const struct gemm_table *table = fixture->grid.tables[i];
+        if (!table)
+            continue;
+        spec.peak_flop_per_s[i] = table->device.peak_flop_per_s;
+        spec.hbm_bytes_per_s = table->device.hbm_bytes_per_s;
+        spec.sm_count = (int64_t)table->device.sm_count;
+    }
+    if (!spec.gpu_name)
+        spec.gpu_name = fixture->grid.gpu_name;
+    struct gemm_model *model = NULL;
+    if (gemm_model_new(&fixture->arena, &fixture->diag, &spec, path, &model) != STATUS_OK)
+        return NULL;
+    return model;
+}
+
+/*
+ * 132 SMs at 989.4 TFLOP/s: an SM does 7.4955 TFLOP/s. m = 4096, n = 4352, k = 4096 in tiles of
+ * 256 × 128: 16·34 = 544 tiles, 4.12 waves, so 5 of 2·256·128·4096 / 7.4955e12 = 35.813 us each.
+ * In 128 × 256: 32·17 = 544, too. In 128 × 128: 1088 tiles, 9 waves of 17.906 us, each longer by
+ * (1 + 3000/16384) / (1 + 3000/32768) = 1.08388: 174.7 us. Smaller ones do not pay: 64 × 128 has
+ * 2176 tiles, 17 waves of 8.953 · 1.25165 us.
+ */
+static void test_waves(void)
+{
+    const struct gemm_device device = {.peak_flop_per_s = 989.4e12,
+                                       .hbm_bytes_per_s = 3350e9,
+                                       .sm_count = 132,
+                                       .floor_s = 2.385e-6,
+                                       .wave_frac = 1,
+                                       .operand_bytes = 2,
+                                       .result_bytes = 2};
+    struct gemm_shape shape = {4096, 4352, 4096, 1};
+    struct gemm_parts parts = gemm_basis(&device, &shape);
+    double wave_s = 2 * 256.0 * 128 * 4096 * 132 / 989.4e12;
+    double small_s = wave_s / 2 * (1 + 3000 / 16384.0) / (1 + 3000 / 32768.0);
+    CHECK_NEAR(parts.compute_s, fmin(5 * wave_s, 9 * small_s), 1e-12);
+    CHECK_NEAR(parts.compute_s, 174.68e-6, 1e-4);
+    /* 2 bytes of (4096 · 4096 + 4352 · 4096 + 4096 · 4352) */
+    CHECK_NEAR(parts.memory_s, 104.8576e6 / 3350e9, 1e-12);
+    CHECK_NEAR(gemm_parts_s(&parts), 2.385e-6 + parts.compute_s, 1e-12);
+    /* 132 tiles of 256 × 128 fill all SMs once; one row more would be a second wave. 128 × 128: 276
+       tiles, 3 waves of half the time · 1.08388 = 1.626; 64 × 128: 45·12 = 540 tiles, 5 waves of a
+       quarter · (1 + 3000/8192) / (1 + 3000/32768) = 1.25162, 1.565: the least. */
+    shape = (struct gemm_shape){256 * 11, 128 * 12, 4096, 1};
+    parts = gemm_basis(&device, &shape);
+    CHECK_NEAR(parts.compute_s, wave_s, 1e-12);
+    shape.m += 1;
+    parts = gemm_basis(&device, &shape);
+    CHECK_NEAR(parts.compute_s, 1.56453 * wave_s, 1e-5);
+    /* Eight at once: 8·16·16 = 2048 tiles of 256 × 128 for (4096, 2048), 16 waves. */
+    shape = (struct gemm_shape){4096, 2048, 512, 8};
+    parts = gemm_basis(&device, &shape);
+    CHECK_NEAR(parts.compute_s, 16 * wave_s / 8, 1e-12);
+}
+
+/* Half of the quantisation: the geometric middle of the ideal and of whole waves. */
+static void test_wave_frac(void)
+{
+    const struct gemm_device device = {.peak_flop_per_s = 100e12,
+                                       .hbm_bytes_per_s = 1e15,
+                                       .sm_count = 100,
+                                       .wave_frac = 0.5,
+                                       .operand_bytes = 2,
+                                       .result_bytes = 2};
+    const struct gemm_shape shape = {256 * 101, 128, 65536, 1};
+    struct gemm_parts parts = gemm_basis(&device, &shape);
+    double tile_s = 2 * 256.0 * 128 * 65536 / 1e12;
+    /* 1.01 waves of the large tile in ideal; 128 × 128: 202 tiles, 3 waves of half size, 1.08388
+       each: 1.62582; 128 × 64: 404 tiles, 5 of a quarter, 1.25162 each: 1.56453; 256 × 128: 2. */
+    double waves = 1.56453;
+    CHECK_NEAR(parts.compute_s, tile_s * sqrt(1.01 * waves), 1e-5);
+}
+
+static void test_grid_points(void)
+{
+    struct gemm_fixture fixture;
+    const char *path = GRIDS "h100-sxm5-80gb.grid";
+    if (!CHECK_TRUE(fixture_read(&fixture, path)))
+        return;
+    const struct gemm_table *table = fixture.grid.tables[DTYPE_BF16];
+    struct gemm_model *model = model_of(&fixture, path, &(struct gemm_spec){0});
+    CHECK_TRUE(!gemm_model_is_derived(model));
+    CHECK_CONTAINS(gemm_model_source(model), "aiconfigurator");
+    for (int32_t i = 0; i < table->m.count * table->n.count * table->k.count; i += 7) {
+        struct gemm_shape shape = {table->m.at[i / table->k.count / table->n.count],
+                                   table->n.at[i / table->k.count % table->n.count],
+                                   table->k.at[i % table->k.count], 1};
+        struct gemm_parts parts = gemm_basis(&table->device, &shape);
+        struct kernel kernel = {.kind = KERNEL_GEMM,
+                                .dtype = i % 2 ? DTYPE_BF16 : DTYPE_FP16,
+                                .m = (int64_t)shape.m,
+                                .n = (int64_t)shape.n,
+                                .k = (int64_t)shape.k};
+        check_context("point %d", (int)i);
+        if (kernel.dtype == DTYPE_BF16)
+            CHECK_NEAR(gemm_model_burst_s(model, &kernel), table->r[i] * gemm_parts_s(&parts),
+                       1e-12);
+    }
+    check_context(NULL);
+    arena_release(&fixture.arena);
+}
+
+/* From burst to training step: clock, layout and ceiling touch the compute part only. */
+static void test_sustained(void)
+{
+    struct gemm_fixture fixture;
+    const char *path = GRIDS "h100-sxm5-80gb.grid";
+    if (!CHECK_TRUE(fixture_read(&fixture, path)))
+        return;
+    const struct gemm_spec spec = {
+        .ceiling_frac = 0.8025, .backward_frac = 0.89, .sustained_clock_frac = 0.88};
+    struct gemm_model *model = model_of(&fixture, path, &spec);
+    struct kernel kernel = {
+        .kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 8192, .n = 14336, .k = 4096};
+    double flop = 2 * 8192.0 * 14336 * 4096;
+    bool is_memory_bound = true;
+    double time_s = gemm_model_s(model, &kernel, 1, &is_memory_bound);
+    CHECK_TRUE(!is_memory_bound);
+    CHECK_TRUE(time_s >= flop / (794e12 * 0.88) * (1 - 1e-9));
+    CHECK_TRUE(time_s > gemm_model_burst_s(model, &kernel) / 0.88 * 0.99);
+    /* The floor is some 0.2 % of it. */
+    CHECK_NEAR(gemm_model_s(model, &kernel, 0.8, NULL), time_s / 0.8, 2e-3);
+    kernel.pass = PASS_BACKWARD;
+    CHECK_NEAR(gemm_model_s(model, &kernel, 1, NULL), time_s / 0.89, 2e-3);
+    /* One row times a matrix of 134 MB, which must be read: no clock helps. */
+    kernel =
+        (struct kernel){.kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 1, .n = 16384, .k = 4096};
+    time_s = gemm_model_s(model, &kernel, 1, &is_memory_bound);
+    CHECK_TRUE(is_memory_bound);
+    CHECK_TRUE(time_s > 134.2e6 / 3350e9);
+    CHECK_NEAR(gemm_model_s(model, &kernel, 0.6, NULL), time_s, 1e-12);
+    arena_release(&fixture.arena);
+}
+
+/* A GPU that borrows: the same shape on 2.5 times the peak, bandwidth and SMs of the grid's. */
+static void test_derived(void)
+{
+    struct gemm_fixture fixture;
+    const char *path = GRIDS "a40.grid";
+    if (!CHECK_TRUE(fixture_read(&fixture, path)))
+        return;
+    struct gemm_model *own = model_of(&fixture, path, &(struct gemm_spec){0});
+    const struct gemm_spec spec = {
+        .gpu_name = "a10",
+        .peak_flop_per_s = {[DTYPE_BF16] = 125e12, [DTYPE_FP32] = 31.2e12},
+        .hbm_bytes_per_s = 600e9,
+        .sm_count = 72,
+        .kernel_floor_s = 2.385e-6};
+    struct gemm_model *model = NULL;
+    CHECK_INT(gemm_model_new(&fixture.arena, &fixture.diag, &spec, path, &model), STATUS_OK);
+    CHECK_TRUE(gemm_model_is_derived(model) && !gemm_model_is_derived(own));
+    struct kernel kernel = {
+        .kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 8192, .n = 8192, .k = 8192};
+    struct kernel half = kernel;
+    half.dtype = DTYPE_FP16;
+    /* In the limit of large shapes the ratio is that of the peaks, but for waves (at most 1 in 30).
+     */
+    CHECK_NEAR(gemm_model_burst_s(model, &kernel), gemm_model_burst_s(own, &half) * 149.7 / 125,
+               0.04);
+    /* fp32 has no table here: the share of the peak is that of 16 bits. */
+    kernel.dtype = DTYPE_FP32;
+    CHECK_NEAR(gemm_model_burst_s(model, &kernel), gemm_model_burst_s(own, &half) * 149.7 / 31.2,
+               0.04);
+    /* Nothing is shorter than the shortest kernel. */
+    kernel = (struct kernel){.kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 16, .n = 32, .k = 32};
+    CHECK_TRUE(gemm_model_burst_s(model, &kernel) > 0.5 * 2.385e-6);
+    arena_release(&fixture.arena);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"gemm-grid 2\n", "the first line is not"},
+        {"gemm-grid 1\ngpu x\nsource y\n", "there is no table"},
+        {"gemm-grid 1\ngpu x\nsource y\ntable bf17 sm 3\n", "'table' needs a dtype"},
+        {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 0 hbm_mb_per_s 1 sm 1 floor_ns "
+         "1 "
+         "wave_permille 1\n",
+         "the 'table' line"},
+        {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
+         "1 "
+         "wave_permille 1\nm 1 1\n",
+         "an axis must increase"},
+        {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
+         "1 "
+         "wave_permille 1\nm 1\nn 1\nk 1 2\nr 1 1 5\n",
+         "a positive number for each k"},
+        {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
+         "1 "
+         "wave_permille 1\nm 1\nn 1\nk 1 2\nr 2 1 5 5\n",
+         "missing or out of order"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].message);
+        const char *path = "test_gemm.grid";
+        FILE *file = fopen(path, "w");
+        if (!CHECK_TRUE(file != NULL))
+            return;
+        fputs(rows[i].text, file);
+        CHECK_INT(fclose(file), 0);
+        struct gemm_fixture fixture;
+        CHECK_TRUE(!fixture_read(&fixture, path));
+        CHECK_INT(fixture.diag.error_count, 1);
+        if (fixture.diag.count == 1)
+            CHECK_CONTAINS(fixture.diag.items[0].text, rows[i].message);
+        arena_release(&fixture.arena);
+        remove(path);
+    }
+    check_context(NULL);
+    struct gemm_fixture fixture;
+    CHECK_TRUE(!fixture_read(&fixture, "no/such.grid"));
+    arena_release(&fixture.arena);
+}
+
+/* |log(predicted / measured)| of the large and the small GEMMs of a hold-out, by dtype. */
+struct errors {
+    double of[1000];
+    int count;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static enum dtype dtype_of(const char *name)
+{
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (strcmp(dtype_name((enum dtype)i), name) == 0)
+            return (enum dtype)i;
+    return DTYPE_COUNT;
+}
+
+static void errors_collect(const struct gemm_fixture *fixture, FILE *file, enum dtype dtype,
+                           struct errors *errors)
+{
+    char line[512];
+    const struct gemm_table *table = fixture->grid.tables[dtype];
+    while (fgets(line, sizeof(line), file)) {
+        char name[16];
+        struct gemm_shape shape;
+        double us;
+        if (sscanf(line, "%*[^,],gemm,,forward,%15[^,],0,%lf,%lf,%lf,%lf,0,%lf", name, &shape.batch,
+                   &shape.m, &shape.n, &shape.k, &us) != 6)
+            continue;
+        if (dtype_of(name) != dtype || 2 * shape.m * shape.n * shape.k < 1e9)
+            continue;
+        struct gemm_parts parts = gemm_basis(&table->device, &shape);
+        double predicted_s = gemm_r(table, &shape) * gemm_parts_s(&parts);
+        if (CHECK_TRUE(errors->count < 1000))
+            errors->of[errors->count++] = fabs(predicted_s / (us * 1e-6) - 1);
+    }
+    qsort(errors->of, (size_t)errors->count, sizeof(double), ascending);
+}
+
+static void test_hold_out(void)
+{
+    /* The goal is 5 % and 15 %. What misses it, with what bounds it: L40S and L4 ran power-capped
+       (neighbours in the tables differ by up to 30 %); FP8 tables hold 880 shapes only; MI355X
+       switches between five kernel families. Tables of 40 shapes (A6000, 3090, 4090) leave too few
+       to tell. */
+    static const struct {
+        const char *gpu;
+        enum dtype dtype;
+        int count_least;
+        double median_most, p90_most;
+    } rows[] = {
+        {"a100-sxm4-80gb", DTYPE_BF16, 150, 0.05, 0.15},
+        {"a100-sxm4-80gb", DTYPE_FP32, 100, 0.05, 0.15},
+        {"h100-sxm5-80gb", DTYPE_BF16, 150, 0.05, 0.15},
+        {"h100-sxm5-80gb", DTYPE_FP8, 60, 0.05, 0.15},
+        {"h100-sxm5-80gb", DTYPE_FP32, 100, 0.05, 0.18},
+        {"h200-sxm-141gb", DTYPE_BF16, 150, 0.05, 0.15},
+        {"h200-sxm-141gb", DTYPE_FP8, 60, 0.05, 0.15},
+        {"b200-sxm", DTYPE_BF16, 150, 0.05, 0.15},
+        {"b200-sxm", DTYPE_FP8, 60, 0.065, 0.20},
+        {"b300-sxm", DTYPE_BF16, 150, 0.05, 0.15},
+        {"b300-sxm", DTYPE_FP8, 60, 0.05, 0.15},
+        {"gb200", DTYPE_BF16, 150, 0.05, 0.15},
+        {"gb200", DTYPE_FP8, 60, 0.05, 0.15},
+        {"l40s", DTYPE_BF16, 150, 0.05, 0.19},
+        {"l40s", DTYPE_FP8, 60, 0.065, 0.20},
+        {"l40s", DTYPE_FP32, 100, 0.065, 0.19},
+        {"rtx-pro-6000-blackwell-server", DTYPE_BF16, 150, 0.05, 0.15},
+        {"rtx-pro-6000-blackwell-server", DTYPE_FP8, 60, 0.05, 0.15},
+        {"v100-sxm2-16gb", DTYPE_FP16, 20, 0.05, 0.15},
+        {"v100-sxm2-16gb", DTYPE_FP32, 100, 0.05, 0.15},
+        {"a40", DTYPE_FP16, 50, 0.05, 0.15},
+        {"mi355x", DTYPE_BF16, 50, 0.10, 0.30},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static struct errors errors;
+        errors.count = 0;
+        struct gemm_fixture fixture;
+        char path[512];
+        check_context("%s %s", rows[i].gpu, dtype_name(rows[i].dtype));
+        snprintf(path, sizeof(path), GRIDS "%s.grid", rows[i].gpu);
+        bool is_read = fixture_read(&fixture, path);
+        snprintf(path, sizeof(path), HELD "%s.csv", rows[i].gpu);
+        FILE *file = fopen(path, "r");
+        if (CHECK_TRUE(is_read && file)) {
+            errors_collect(&fixture, file, rows[i].dtype, &errors);
+            double median = errors.of[errors.count / 2];
+            double p90 = errors.of[errors.count * 9 / 10];
+            CHECK_TRUE(errors.count >= rows[i].count_least);
+            CHECK_TRUE(median <= rows[i].median_most);
+            CHECK_TRUE(p90 <= rows[i].p90_most);
+        }
+        if (file)
+            CHECK_INT(fclose(file), 0);
+        arena_release(&fixture.arena);
+    }
+    check_context(NULL);
+}
+
+const struct check_case gemm_cases[] = {
+    {"waves of tiles", test_waves},
+    {"how much of the waves shows", test_wave_frac},
+    {"exact at the points of the grid", test_grid_points},
+    {"from burst to training", test_sustained},
+    {"a GPU that borrows a grid", test_derived},
+    {"files that are refused", test_refused},
+    {"hold-out", test_hold_out},
+    {0},
+};
