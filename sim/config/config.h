@@ -74,6 +74,11 @@ MUST_CHECK enum status config_bind(struct config *config, const struct field_tab
 struct place config_place(const struct config *config, const char *path);
 /* The value in force as text, "" when there is none. */
 const char *config_value(const struct config *config, const char *path);
+/* Records a value that follows from others, for `check --resolved` and the stored run: "nodes",
+   "4", "cluster's default"; a value that stands already (`gpus_per_node: all`) is replaced by what
+   it means. */
+void config_add_derived(struct config *config, const char *path, const char *value,
+                        const char *origin);
 /* Whether a value was written (in a file or by -s), as against defaulted or absent. */
 bool config_is_set(const struct config *config, const char *path);
 /* Adds an error at the value of `path`; when it is a default or absent, at the map that would hold

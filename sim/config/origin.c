@@ -128,6 +128,20 @@ static struct place node_place(const struct node *node)
     return node->ref != NULL ? node->ref_place : node->place;
 }
 
+void config_add_derived(struct config *config, const char *path, const char *value,
+                        const char *origin)
+{
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        struct config_origin *one = &config->origins.items[i];
+        if (strcmp(one->path, path) != 0)
+            continue;
+        one->value = value;
+        one->origin = arena_printf(config->arena, "%s: %s", one->origin, origin);
+        return;
+    }
+    origin_add_label(config, path, value, origin, NO_PLACE);
+}
+
 struct place config_place(const struct config *config, const char *path)
 {
     const struct node *last = NULL;

@@ -57,8 +57,32 @@ static double collective_alone(struct experiment *experiment, const struct colle
     return plan_alone_s(&experiment->layout, &plan);
 }
 
-/* Reads the unit out of the program: its compute segments and collectives of the first microbatch.
- */
+static void measure_collective(struct experiment *experiment, const struct collective *collective,
+                               struct explained *unit)
+{
+    if (collective->op == COLLECTIVE_ALL_GATHER) {
+        unit->gathers++;
+        unit->gather_s = collective_alone(experiment, collective, unit);
+    } else if (collective->op == COLLECTIVE_REDUCE_SCATTER) {
+        unit->reduce_s = collective_alone(experiment, collective, unit);
+    }
+}
+
+static void measure_op(struct experiment *experiment, const struct op *op, bool is_backward,
+                       struct explained *unit)
+{
+    const struct program *program = experiment->program;
+    if (op->kind == OP_COLLECTIVE)
+        measure_collective(experiment, &program->collectives.items[op->index], unit);
+    if (op->kind != OP_SEGMENT)
+        return;
+    const struct segment *segment = &program->segments.items[op->index];
+    if (segment->kernel_count > 0 && kernel_is_copy(segment->kernels[0].kind))
+        return;
+    *(is_backward ? &unit->backward_s : &unit->forward_s) += segment_alone_s(experiment, segment);
+}
+
+/* Reads the unit out of the program: its compute and collectives of the first microbatch. */
 static void measure(struct experiment *experiment, int32_t index, struct explained *unit)
 {
     const struct program *program = experiment->program;
@@ -69,27 +93,11 @@ static void measure(struct experiment *experiment, int32_t index, struct explain
     bool is_backward = false;
     for (int32_t i = 0; i < program->step.count; i++) {
         const struct op *op = &program->step.items[i];
-        if (op->kind == OP_MARK && op->index == MARK_FORWARD_END)
-            is_backward = true;
         if (op->kind == OP_MARK && op->index == MARK_BACKWARD_END)
-            break;
-        if (op->unit != index)
-            continue;
-        if (op->kind == OP_SEGMENT) {
-            const struct segment *segment = &program->segments.items[op->index];
-            if (segment->kernel_count > 0 && kernel_is_copy(segment->kernels[0].kind))
-                continue;
-            *(is_backward ? &unit->backward_s : &unit->forward_s) +=
-                segment_alone_s(experiment, segment);
-        } else if (op->kind == OP_COLLECTIVE) {
-            const struct collective *collective = &program->collectives.items[op->index];
-            if (collective->op == COLLECTIVE_ALL_GATHER) {
-                unit->gathers++;
-                unit->gather_s = collective_alone(experiment, collective, unit);
-            } else if (collective->op == COLLECTIVE_REDUCE_SCATTER) {
-                unit->reduce_s = collective_alone(experiment, collective, unit);
-            }
-        }
+            return;
+        is_backward = is_backward || (op->kind == OP_MARK && op->index == MARK_FORWARD_END);
+        if (op->unit == index)
+            measure_op(experiment, op, is_backward, unit);
     }
 }
 

@@ -110,6 +110,31 @@ static void resolve_batch(struct experiment *experiment)
         train->grad_accum = accum;
 }
 
+/* Values in force that no file states. */
+static void add_derived(struct experiment *experiment, const struct root_config *root)
+{
+    struct arena *arena = &experiment->arena;
+    const struct {
+        bool is_derived;
+        const char *path, *origin;
+        int64_t value;
+    } rows[] = {
+        {root->nodes == 0, "nodes", "cluster's default", experiment->nodes},
+        {root->gpus_per_node == 0, "gpus_per_node", "cluster's host", experiment->gpus_per_node},
+        {root->mesh.dp_shard == -1, "mesh.dp_shard", "what the mesh leaves",
+         experiment->mesh.dp_shard},
+        {root->train.seq_len == 0, "train.seq_len", "abstract model", experiment->train.seq_len},
+        {root->train.grad_accum == 0, "train.grad_accum", "global_batch, or 1",
+         experiment->train.grad_accum},
+        {root->train.global_batch == 0, "train.global_batch", "micro_batch x grad_accum x GPUs",
+         experiment->train.global_batch},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].is_derived)
+            config_add_derived(&experiment->config, rows[i].path,
+                               arena_printf(arena, "%" PRId64, rows[i].value), rows[i].origin);
+}
+
 static enum status resolve(struct experiment *experiment, const struct root_config *root)
 {
     struct config *config = &experiment->config;
@@ -133,6 +158,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     if (status != STATUS_OK)
         return status;
     resolve_batch(experiment);
+    add_derived(experiment, root);
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
 }
 
