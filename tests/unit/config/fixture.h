@@ -74,7 +74,7 @@ void fixture_release(struct fixture *fixture);
 const char *fixture_resolved(struct fixture *fixture);
 
 extern const struct check_case node_cases[], bind_cases[], override_cases[], ref_cases[],
-    origin_cases[];
+    origin_cases[], csv_table_cases[];
 
 /* Binds and compares all messages. */
 void check_messages(const char *yaml, const char *expected);

@@ -3,8 +3,12 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"node", node_cases},         {"bind", bind_cases},
-                                         {"override", override_cases}, {"ref", ref_cases},
-                                         {"origin", origin_cases},     {0}};
+    const struct check_suite suites[] = {{"node", node_cases},
+                                         {"bind", bind_cases},
+                                         {"override", override_cases},
+                                         {"ref", ref_cases},
+                                         {"origin", origin_cases},
+                                         {"csv_table", csv_table_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }
