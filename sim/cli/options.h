@@ -33,6 +33,10 @@ struct options {
     const char *hidden_share; /* a fraction, NULL: not given */
     const char *kind;         /* check --as; NULL: a configuration */
     int64_t top;              /* 0: all */
+    bool is_markdown;
+    int64_t limit;      /* 0: not given */
+    const char *source; /* part of a name, NULL: all */
+    struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;
 };

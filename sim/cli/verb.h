@@ -17,6 +17,7 @@ enum verb_id {
     VERB_LIST,
     VERB_MEMORY,
     VERB_EXPLAIN,
+    VERB_VALIDATE,
     VERB_DB,
     VERB_COMPLETION,
     VERB_HELP,
@@ -58,6 +59,7 @@ enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);
 enum exit_code verb_memory(struct command *command);
 enum exit_code verb_explain(struct command *command);
+enum exit_code verb_validate(struct command *command);
 enum exit_code verb_db(struct command *command);
 enum exit_code verb_completion(struct command *command);
 enum exit_code verb_help(struct command *command);

@@ -79,6 +79,23 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = 1,
      .play = verb_explain},
+    {.id = VERB_VALIDATE,
+     .name = "validate",
+     .arguments = "[CSV]",
+     .summary = "predictions beside published measurements",
+     .text =
+         "Simulates the run of each row of CSV ('-': standard input; without it, the published "
+         "runs\n"
+         "that ship) and prints the errors of step time and memory by source, GPU and regime,\n"
+         "which rows are out of scope and why, and the worst rows. What a source says of its runs\n"
+         "stands in results/measured/facts/, what columns a CSV has in "
+         "results/measured/README.md.\n",
+     .examples = {{"fsdpsim validate --source torchtitan --limit 5",
+                   "one source, its worst five rows"},
+                  {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},
+     .min_arguments = 0,
+     .max_arguments = 1,
+     .play = verb_validate},
     {.id = VERB_DB,
      .name = "db",
      .arguments = "ls|show [ID]",

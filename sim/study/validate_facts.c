@@ -1,0 +1,296 @@
+/*
+ * study/validate_facts.c: what the sources' texts say, as rules.
+ *
+ *   version: 1
+ *   match: mosaicml/llm-foundry*      # on the column `source`; absent: every row
+ *   licence: Apache-2.0
+ *   rules:
+ *     - when: [gpu=A100*|A800*, n_gpus>8]
+ *       set: [train.attention=triton, train.seq_len=<seq_len>]
+ *       citation: README, section "A100"
+ *     - exclude: adapters on a frozen base are not simulated
+ *       when: ['framework=*LoRA*']
+ *
+ * A rule holds when all its conditions do. A later rule stands over an earlier one; `key=` takes a
+ * setting back. `<column>` stands for the row's own cell; a setting whose cell is empty is not
+ * made.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+#include "study/validate_private.h"
+
+struct rule_config {
+    struct config_list when, set;
+    const char *exclude, *citation, *assumed;
+};
+
+struct facts_config {
+    int64_t version;
+    const char *match, *licence;
+    struct config_list rules;
+};
+
+static const struct field rule_fields[] = {
+    {.key = "when",
+     .kind = FIELD_TEXT_LIST,
+     .offset = offsetof(struct rule_config, when),
+     .help = "conditions on columns, all must hold: gpu=A100*|H100*, dtype!=fp32, n_gpus>8"},
+    {.key = "set",
+     .kind = FIELD_TEXT_LIST,
+     .offset = offsetof(struct rule_config, set),
+     .help = "keys of the configuration, as for -s; <column> stands for the row's cell"},
+    {.key = "exclude",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct rule_config, exclude),
+     .help = "why such a row is out of scope"},
+    {.key = "citation",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct rule_config, citation),
+     .help = "where the source says so"},
+    {.key = "assumed",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct rule_config, assumed),
+     .help = "the source does not say: why it is taken so"},
+    {0}};
+
+static const struct field_table rule_table = {.name = "rules",
+                                              .help = "facts on runs",
+                                              .fields = rule_fields,
+                                              .struct_bytes = sizeof(struct rule_config)};
+
+static const struct field facts_fields[] = {
+    {.key = "version",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct facts_config, version),
+     .is_required = true,
+     .min = 1,
+     .max = 1,
+     .help = "of the file format"},
+    {.key = "match",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct facts_config, match),
+     .help = "which sources; '*' any text, alternatives split by '|'"},
+    {.key = "licence",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct facts_config, licence),
+     .help = "of the source"},
+    {.key = "rules",
+     .kind = FIELD_LIST,
+     .offset = offsetof(struct facts_config, rules),
+     .table = &rule_table,
+     .help = "what the source says of its runs"},
+    {0}};
+
+static const struct field_table facts_table = {.name = "facts",
+                                               .help = "what a source says of its runs",
+                                               .fields = facts_fields,
+                                               .struct_bytes = sizeof(struct facts_config)};
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static bool parse_condition(struct config *config, const char *path, const char *text,
+                            struct fact_condition *condition)
+{
+    const size_t length = strcspn(text, "=!<>");
+    const char *name = arena_strndup(config->arena, text, length);
+    const char *rest = text + length;
+    condition->column = measured_column_find(name);
+    if (condition->column < 0 || rest[0] == '\0' || (rest[0] == '!' && rest[1] != '=')) {
+        config_error(config, path, "column=pattern, column!=pattern, column<value, column>value",
+                     "'%s' is not a condition on a column", text);
+        return false;
+    }
+    condition->op = rest[0] == '!'   ? CONDITION_NOT_EQUAL
+                    : rest[0] == '<' ? CONDITION_LESS
+                    : rest[0] == '>' ? CONDITION_GREATER
+                                     : CONDITION_EQUAL;
+    condition->value = rest + (rest[0] == '!' ? 2 : 1);
+    return true;
+}
+
+/* Every <name> in a value is a column. */
+static bool check_value(struct config *config, const char *path, const char *value)
+{
+    for (const char *at = strchr(value, '<'); at != NULL; at = strchr(at + 1, '<')) {
+        const char *name = arena_strndup(config->arena, at + 1, strcspn(at + 1, ">"));
+        if (measured_column_find(name) >= 0)
+            continue;
+        config_error(config, path, NULL, "'<%s>' names no column", name);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_setting(struct config *config, const char *path, const char *text,
+                          struct fact_setting *setting)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        config_error(config, path, "key=value, as for -s", "'%s' is not a setting", text);
+        return false;
+    }
+    setting->key = arena_strndup(config->arena, text, (size_t)(equals - text));
+    setting->value = equals + 1;
+    return check_value(config, path, setting->value);
+}
+
+static const char *rule_origin(const struct config *config, const char *path, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return arena_printf(config->arena, "%s:%" PRId32, slash != NULL ? slash + 1 : file,
+                        config_place(config, path).line);
+}
+
+static void take_rule(struct config *config, const struct facts_config *facts, int64_t index,
+                      const char *file, struct fact_rules *rules)
+{
+    struct arena *arena = config->arena;
+    const struct rule_config *from = (const struct rule_config *)facts->rules.items + index;
+    const char *path = arena_printf(arena, "rules[%" PRId64 "]", index);
+    struct fact_rule rule = {.origin = rule_origin(config, path, file),
+                             .match = facts->match,
+                             .licence = facts->licence,
+                             .exclude = from->exclude,
+                             .citation = from->citation,
+                             .assumed = from->assumed};
+    if (from->exclude == NULL && (from->citation == NULL) == (from->assumed == NULL)) {
+        config_error(config, path, NULL, "a fact needs either 'citation' or 'assumed'");
+        return;
+    }
+    rule.when = ARENA_ARRAY(arena, struct fact_condition, from->when.count + 1);
+    rule.set = ARENA_ARRAY(arena, struct fact_setting, from->set.count + 1);
+    for (int64_t k = 0; k < from->when.count; k++)
+        rule.when_count += parse_condition(
+            config, arena_printf(arena, "%s.when[%" PRId64 "]", path, k),
+            ((const char *const *)from->when.items)[k], &rule.when[rule.when_count]);
+    for (int64_t k = 0; k < from->set.count; k++)
+        rule.set_count +=
+            parse_setting(config, arena_printf(arena, "%s.set[%" PRId64 "]", path, k),
+                          ((const char *const *)from->set.items)[k], &rule.set[rule.set_count]);
+    *ARENA_PUSH(arena, rules) = rule;
+}
+
+static enum status load_file(struct arena *arena, const char *const *data_folders, const char *path,
+                             struct fact_rules *rules, struct diag *diag)
+{
+    struct config *config = ARENA_NEW(arena, struct config);
+    struct facts_config facts = {0};
+    const int32_t errors_before = diag->error_count;
+    config_init(config, arena, diag, data_folders);
+    enum status status = config_load(config, path);
+    if (status == STATUS_OK)
+        status = config_bind(config, &facts_table, &facts);
+    if (status != STATUS_OK)
+        return status;
+    if (facts.rules.count == 0) /* a source may only have a licence */
+        *ARENA_PUSH(arena, rules) =
+            (struct fact_rule){.origin = path, .match = facts.match, .licence = facts.licence};
+    for (int64_t k = 0; k < facts.rules.count; k++)
+        take_rule(config, &facts, k, path, rules);
+    return diag->error_count == errors_before ? STATUS_OK : STATUS_INPUT;
+}
+
+enum status facts_load(struct arena *arena, const char *const *data_folders,
+                       const char *const *paths, int32_t path_count, struct fact_rules *rules,
+                       struct diag *diag)
+{
+    static const char folder[] = "results/measured/facts";
+    enum status status = STATUS_OK;
+    const char *const *names = data_names(arena, data_folders, folder);
+    for (int pass = 0; pass < 2; pass++) {
+        for (const char *const *name = names; *name != NULL; name++) {
+            if ((strcmp(*name, "columns") == 0) != (pass == 0))
+                continue;
+            const char *path = NULL;
+            for (const char *const *data = data_folders; *data != NULL && path == NULL; data++) {
+                path = arena_printf(arena, "%s/%s/%s.yaml", *data, folder, *name);
+                path = access(path, R_OK) == 0 ? path : NULL;
+            }
+            const enum status one =
+                path != NULL ? load_file(arena, data_folders, path, rules, diag) : STATUS_OK;
+            status = one != STATUS_OK ? one : status;
+        }
+    }
+    for (int32_t k = 0; k < path_count; k++) {
+        const enum status one = load_file(arena, data_folders, paths[k], rules, diag);
+        status = one != STATUS_OK ? one : status;
+    }
+    return status;
+}
+
+/* ---- matching ----------------------------------------------------------------------------- */
+
+/* One pattern of `length` bytes; linear in practice: a star is retried from the last one only. */
+static bool matches_one(const char *pattern, size_t length, const char *text)
+{
+    const char *stop = pattern + length, *star = NULL, *resume = NULL;
+    while (*text != '\0') {
+        if (pattern < stop && *pattern == '*') {
+            star = ++pattern;
+            resume = text;
+        } else if (pattern < stop && (*pattern == '?' || *pattern == *text)) {
+            pattern++;
+            text++;
+        } else if (star != NULL) {
+            pattern = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (pattern < stop && *pattern == '*')
+        pattern++;
+    return pattern == stop;
+}
+
+bool pattern_matches(const char *patterns, const char *text)
+{
+    for (const char *at = patterns;; at++) {
+        const size_t length = strcspn(at, "|");
+        if (matches_one(at, length, text))
+            return true;
+        at += length;
+        if (*at == '\0')
+            return false;
+    }
+}
+
+/* As numbers where both are, else as texts (dates); nothing is less or more than an empty cell. */
+static int compare_values(const char *cell, const char *value)
+{
+    double a = 0.0, b = 0.0;
+    if (text_to_double(cell, &a) && text_to_double(value, &b))
+        return (a > b) - (a < b);
+    return strcmp(cell, value);
+}
+
+static bool condition_holds_on(const struct fact_condition *condition,
+                               const struct measured_row *row)
+{
+    const char *cell = row->values[condition->column];
+    switch (condition->op) {
+    case CONDITION_EQUAL:
+        return pattern_matches(condition->value, cell);
+    case CONDITION_NOT_EQUAL:
+        return !pattern_matches(condition->value, cell);
+    case CONDITION_LESS:
+        return cell[0] != '\0' && compare_values(cell, condition->value) < 0;
+    case CONDITION_GREATER:
+        return cell[0] != '\0' && compare_values(cell, condition->value) > 0;
+    }
+    BUG("no such condition %d", (int)condition->op);
+}
+
+bool fact_matches(const struct fact_rule *rule, const struct measured_row *row)
+{
+    if (rule->match != NULL && !pattern_matches(rule->match, measured_text(row, "source")))
+        return false;
+    for (int32_t k = 0; k < rule->when_count; k++)
+        if (!condition_holds_on(&rule->when[k], row))
+            return false;
+    return true;
+}

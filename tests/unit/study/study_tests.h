@@ -1,0 +1,12 @@
+/* tests/unit/study/study_tests.h: the suites of the study room. */
+#ifndef FSDPSIM_TESTS_STUDY_TESTS_H
+#define FSDPSIM_TESTS_STUDY_TESTS_H
+
+#include "check.h"
+
+extern const struct check_case validate_columns_cases[];
+extern const struct check_case validate_facts_cases[];
+extern const struct check_case validate_score_cases[];
+extern const struct check_case validate_run_cases[];
+
+#endif
