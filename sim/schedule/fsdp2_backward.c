@@ -31,8 +31,10 @@ static void keep_gradient(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
     if (unit->common->has_gradient) {
+        fsdp_alloc(&builder->fsdp, index, unit->cast_grads_output);
         fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->cast_grads);
         fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->accumulate);
+        fsdp_free(&builder->fsdp, index, unit->cast_grads_output);
         fsdp_free(&builder->fsdp, index, unit->reduce_output);
     } else if (unit->cast_grads >= 0) {
         fsdp_alloc(&builder->fsdp, index, unit->common->sharded_grads);

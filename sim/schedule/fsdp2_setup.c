@@ -78,6 +78,11 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     unit->common->sharded_grads =
         fsdp_add_unit_tensor(fsdp, index, "sharded_grads", shard * storage_bytes, MEMORY_GRADIENTS,
                              FSDP2_REDUCE_SCATTER);
+    const bool adds = fsdp->settings->grad_accum > 1;
+    unit->cast_grads_output = fsdp_add_unit_tensor(
+        fsdp, index, "cast_grads",
+        adds && precision->reduce_dtype != precision->storage_dtype ? shard * storage_bytes : 0,
+        MEMORY_TEMPORARIES, FSDP2_REDUCE_SCATTER);
 }
 
 static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
