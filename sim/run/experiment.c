@@ -298,7 +298,7 @@ enum status experiment_build(struct experiment *experiment)
         .is_compiled = train->compile,
         .is_clipping = train->max_grad_norm > 0,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
-    experiment->program = fsdp2_build(&experiment->arena, experiment->model, &settings);
+    experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
     return STATUS_OK;
 }
 

@@ -111,9 +111,11 @@ void fsdp_op(struct fsdp_builder *builder, enum op_kind kind, int stream, int32_
 void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_flag flag,
                      int32_t unit, int32_t index)
 {
-    append(
-        builder,
-        (struct op){.kind = (uint8_t)kind, .flags = (uint16_t)flag, .unit = unit, .index = index});
+    append(builder, (struct op){.kind = (uint8_t)kind,
+                                .flags = (uint16_t)flag,
+                                .unit = unit,
+                                .index = index,
+                                .count = 1});
 }
 
 void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count)

@@ -72,6 +72,7 @@ void fsdp_hold(struct fsdp_builder *builder, int32_t tensor);
 /* Operations of the step; an `index` of -1 adds nothing. `unit` -1: none. */
 void fsdp_op(struct fsdp_builder *builder, enum op_kind kind, int stream, int32_t unit,
              int32_t index);
+/* In the first step only, or in all others; host work: once. */
 void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_flag flag,
                      int32_t unit, int32_t index);
 void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count);

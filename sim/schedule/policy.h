@@ -22,12 +22,26 @@ enum wrap_policy {
     WRAP_TORCHTITAN /* tok_embeddings; every block; [norm, output] not resharded; empty root */
 };
 
+/* fsdp1 only. */
+enum sharding_strategy {
+    SHARDING_FULL,   /* FULL_SHARD: parameters are freed after forward and gathered again */
+    SHARDING_GRAD_OP /* SHARD_GRAD_OP: kept from forward to backward */
+};
+enum backward_prefetch {
+    PREFETCH_PRE,  /* BACKWARD_PRE: before the gradient computation of the unit */
+    PREFETCH_POST, /* BACKWARD_POST: behind it, before its reduce-scatter is issued */
+    PREFETCH_NONE
+};
+
 struct fsdp_config {
     int api;
     int wrap;
-    int64_t reshard_after_forward; /* 0, 1 */
-    int64_t forward_prefetch;
-    int backward_prefetch; /* fsdp1 only */
+    int64_t reshard_after_forward; /* 0, 1; fsdp2 */
+    int64_t forward_prefetch;      /* fsdp1: 0, 1 */
+    int sharding_strategy;         /* fsdp1, as the three below */
+    int backward_prefetch;
+    bool limit_all_gathers;
+    bool use_orig_params;
     int64_t reduce_scatter_buffers;
     bool separate_reduce_scatter_communicator;
 };
@@ -81,6 +95,11 @@ struct policy_settings {
 /* The program of every rank (they are alike). Lives in `arena`. */
 struct program *fsdp2_build(struct arena *arena, const struct model *model,
                             const struct policy_settings *settings);
+struct program *fsdp1_build(struct arena *arena, const struct model *model,
+                            const struct policy_settings *settings);
+/* That of settings->fsdp.api, which must be built (policy_check_built). */
+struct program *policy_build(struct arena *arena, const struct model *model,
+                             const struct policy_settings *settings);
 
 /* Bytes of optimizer state per parameter: two moments of AdamW in state_dtype: 8 B in fp32. */
 double optimizer_state_bytes(const struct optimizer_config *optimizer);

@@ -23,9 +23,21 @@ static const struct choice reshard_choices[] = {
     {"false", 0, "keep units gathered from forward to backward"},
     {0}};
 
-enum { PREFETCH_UNSET, PREFETCH_PRE, PREFETCH_POST, PREFETCH_NONE };
+static const struct choice forward_prefetch_choices[] = {
+    {"true", 1, "fsdp1: the next unit is gathered before this one computes"},
+    {"false", 0, NULL},
+    {0}};
+
+static const struct choice sharding_choices[] = {
+    {"full_shard", SHARDING_FULL, "free a unit after its forward, gather it again for backward"},
+    {"shard_grad_op", SHARDING_GRAD_OP, "keep units gathered from forward to backward"},
+    {0}};
+
 static const struct choice backward_prefetch_choices[] = {
-    {"pre", PREFETCH_PRE, NULL}, {"post", PREFETCH_POST, NULL}, {"none", PREFETCH_NONE, NULL}, {0}};
+    {"pre", PREFETCH_PRE, "gather the next unit before the gradients of this one"},
+    {"post", PREFETCH_POST, "behind them, before their reduce-scatter"},
+    {"none", PREFETCH_NONE, "when its turn has come"},
+    {0}};
 
 static const struct choice dtype_choices[] = {
     {"fp32", DTYPE_FP32, NULL}, {"bf16", DTYPE_BF16, NULL}, {"fp16", DTYPE_FP16, NULL}, {0}};
@@ -77,12 +89,31 @@ static const struct field fsdp_fields[] = {
      .default_text = "0",
      .min = 0,
      .max = 1024,
-     .help = "units gathered ahead explicitly (0: as the host runs ahead)"},
+     .choices = forward_prefetch_choices,
+     .help = "units gathered ahead explicitly (0: as the host runs ahead); fsdp1: true or false"},
+    {.key = "sharding_strategy",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, sharding_strategy),
+     .default_text = "full_shard",
+     .choices = sharding_choices,
+     .help = "fsdp1: what reshard_after_forward is to fsdp2"},
     {.key = "backward_prefetch",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct fsdp_config, backward_prefetch),
+     .default_text = "pre",
      .choices = backward_prefetch_choices,
-     .help = "fsdp1 only"},
+     .help = "fsdp1: when the next unit of backward is gathered"},
+    {.key = "limit_all_gathers",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, limit_all_gathers),
+     .default_text = "true",
+     .help = "fsdp1: the host waits for the unit two before to be freed"},
+    {.key = "use_orig_params",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, use_orig_params),
+     .default_text = "false",
+     .help = "fsdp1: the model shows its original parameters, which costs the host time (always so "
+             "with compile)"},
     {.key = "reduce_scatter_buffers",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct fsdp_config, reduce_scatter_buffers),
@@ -196,12 +227,52 @@ static void check_mesh_built(struct config *config, const struct mesh_config *me
     }
 }
 
+/* Keys that belong to one policy alone, when another one is chosen. */
+static void check_keys(struct config *config, const struct fsdp_config *fsdp)
+{
+    static const struct {
+        const char *path;
+        int api;
+        const char *hint;
+    } rows[] = {
+        {"fsdp.backward_prefetch", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before"},
+        {"fsdp.sharding_strategy", API_FSDP1,
+         "it belongs to 'api: fsdp1'; with fsdp2 say 'reshard_after_forward'"},
+        {"fsdp.limit_all_gathers", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 never blocks the host"},
+        {"fsdp.use_orig_params", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 has no flat parameters"},
+        {"fsdp.reshard_after_forward", API_FSDP2,
+         "it belongs to 'api: fsdp2'; with fsdp1 say 'sharding_strategy'"},
+        {"fsdp.reduce_scatter_buffers", API_FSDP2,
+         "it belongs to 'api: fsdp2'; fsdp1 waits for no reduce-scatter before the end"},
+        {"fsdp.separate_reduce_scatter_communicator", API_FSDP2,
+         "it belongs to 'api: fsdp2'; fsdp1 has one communicator"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const bool is_foreign =
+            rows[i].api == API_FSDP1 ? fsdp->api != API_FSDP1 : fsdp->api == API_FSDP1;
+        if (is_foreign && config_is_set(config, rows[i].path))
+            config_error(config, rows[i].path, rows[i].hint, "'%s' means nothing for 'api: %s'",
+                         rows[i].path + sizeof("fsdp.") - 1, policy_api_name(fsdp->api));
+    }
+    if (fsdp->api == API_FSDP1 && fsdp->wrap == WRAP_TORCHTITAN)
+        config_error(config, "fsdp.wrap", "'block': what is no block belongs to the root",
+                     "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
+    if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
+        config_error(config, "fsdp.forward_prefetch", "true or false",
+                     "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
+}
+
 void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
                         const struct mesh_config *mesh, const struct precision_config *precision,
                         bool is_note)
 {
-    if (fsdp->api != API_FSDP2)
-        complain(config, is_note, "fsdp.api", "simulated so far: fsdp2; 'memory' knows them all",
+    check_keys(config, fsdp);
+    if (fsdp->api != API_FSDP2 && fsdp->api != API_FSDP1)
+        complain(config, is_note, "fsdp.api",
+                 "simulated so far: fsdp2, fsdp1; 'memory' knows them all",
                  arena_printf(config->arena, "'api: %s' cannot be simulated yet",
                               policy_api_name(fsdp->api)));
     if (fsdp->reshard_after_forward > 1)
@@ -209,17 +280,12 @@ void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
                  arena_printf(config->arena,
                               "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
                               fsdp->reshard_after_forward));
-    if (fsdp->forward_prefetch > 0)
+    if (fsdp->forward_prefetch > 0 && fsdp->api != API_FSDP1)
         complain(config, is_note, "fsdp.forward_prefetch",
                  "0 so far: prefetch as far as the host runs ahead",
                  arena_printf(config->arena,
                               "'forward_prefetch: %" PRId64 "' cannot be simulated yet",
                               fsdp->forward_prefetch));
-    if (fsdp->backward_prefetch != PREFETCH_UNSET && fsdp->api != API_FSDP1)
-        complain(config, false, "fsdp.backward_prefetch",
-                 "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before",
-                 arena_printf(config->arena, "'backward_prefetch' means nothing for 'api: %s'",
-                              policy_api_name(fsdp->api)));
     if (precision->master_dtype != MASTER_NONE &&
         (fsdp->api == API_FSDP2 || fsdp->api == API_FSDP1))
         complain(config, false, "train.precision.master_dtype",
@@ -233,4 +299,21 @@ void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
                  "bf16 or fp32 so far (fp16 needs loss scaling and two more passes)",
                  "'fp16' cannot be simulated yet");
     check_mesh_built(config, mesh, is_note);
+}
+
+struct program *policy_build(struct arena *arena, const struct model *model,
+                             const struct policy_settings *settings)
+{
+    switch ((enum policy_api)settings->fsdp.api) {
+    case API_FSDP2:
+        return fsdp2_build(arena, model, settings);
+    case API_FSDP1:
+        return fsdp1_build(arena, model, settings);
+    case API_DDP:
+    case API_ZERO1:
+    case API_ZERO2:
+    case API_ZERO3:
+        break;
+    }
+    BUG("no program of api %d", settings->fsdp.api);
 }

@@ -5,7 +5,6 @@ static const struct {
     const char *overrides;
     const char *text;
 } unbuilt[] = {
-    {"fsdp.api=fsdp1", "'api: fsdp1' cannot be simulated yet"},
     {"fsdp.api=ddp", "'api: ddp' cannot be simulated yet"},
     {"fsdp.api=zero1", "'api: zero1' cannot be simulated yet"},
     {"fsdp.api=zero2", "'api: zero2' cannot be simulated yet"},

@@ -1,0 +1,188 @@
+/* schedule/fsdp1.c: FSDP1 (FullyShardedDataParallel): the step and its forward. See
+ * fsdp1_private.h. */
+#include <string.h>
+
+#include "schedule/fsdp1_private.h"
+
+bool fsdp1_has_params(const struct fsdp1_builder *builder, int32_t unit)
+{
+    return builder->units[unit].common->param_count > 0;
+}
+
+/* 77: with two or more free events queued the host blocks until the oldest has happened; also where
+   nothing is to be gathered. */
+static void limit(struct fsdp1_builder *builder, int32_t index)
+{
+    enum { MOST_IN_FLIGHT = 2 };
+    struct free_queue *queue = &builder->queue;
+    if (queue->count < MOST_IN_FLIGHT)
+        return;
+    const struct free_event oldest = queue->items[0];
+    queue->count--;
+    memmove(queue->items, queue->items + 1, (size_t)queue->count * sizeof(oldest));
+    if (oldest.is_of_last_step) {
+        fsdp_flagged_op(&builder->fsdp, OP_HOST_WAIT, OP_LATER_STEPS, index, oldest.event);
+        fsdp_flagged_op(&builder->fsdp, OP_HOST_WORK, OP_LATER_STEPS, index, HOST_LIMITER_WAKE);
+    } else {
+        fsdp_op(&builder->fsdp, OP_HOST_WAIT, FSDP1_COMPUTE, index, oldest.event);
+        fsdp_host(&builder->fsdp, HOST_LIMITER_WAKE, index, 1);
+    }
+}
+
+/* 74: cast, limiter, all-gather into the flat parameter; views of it become the parameters. */
+void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backward)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const bool gathers = !unit->is_gathered;
+    if (gathers && unit->cast_shard >= 0) {
+        fsdp_alloc(fsdp, index, unit->cast);
+        fsdp_op(fsdp, OP_SEGMENT, FSDP1_PRE_UNSHARD, index, unit->cast_shard);
+        fsdp_op(fsdp, OP_RECORD, FSDP1_PRE_UNSHARD, index, unit->pre_unsharded);
+        fsdp_op(fsdp, OP_WAIT, FSDP1_UNSHARD, index, unit->pre_unsharded);
+    }
+    limit(builder, index);
+    if (gathers) {
+        fsdp_alloc(fsdp, index, unit->flat_params);
+        if (fsdp->settings->shard_group.ranks > 1)
+            fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather);
+        fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, unit->cast);
+        fsdp_free(fsdp, index, unit->cast);
+        unit->is_gathered = true;
+    }
+    /* SHARD_GRAD_OP leaves the views as they are after forward; FULL_SHARD renews the root's. */
+    const bool is_full = fsdp->settings->fsdp.sharding_strategy == SHARDING_FULL;
+    if (gathers || (is_backward && index == 0 && is_full))
+        fsdp_host(fsdp, HOST_FLAT_VIEW, index, unit->common->param_count);
+}
+
+/* 75: for all that the unshard stream was given so far. */
+void fsdp1_wait_for_unshard(struct fsdp1_builder *builder, int32_t index)
+{
+    const struct fsdp1_unit *unit = &builder->units[index];
+    fsdp_op(&builder->fsdp, OP_RECORD, FSDP1_UNSHARD, index, unit->unsharded);
+    fsdp_op(&builder->fsdp, OP_WAIT, FSDP1_COMPUTE, index, unit->unsharded);
+}
+
+/* 76: the block returns to the pool when compute has passed; the limiter remembers when. */
+void fsdp1_reshard(struct fsdp1_builder *builder, int32_t index, bool frees, bool is_backward)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    unit->is_prefetched = false;
+    if (!frees)
+        return;
+    if (builder->uses_orig_params)
+        fsdp_host(fsdp, HOST_ORIG_PARAM, index, unit->common->param_count);
+    fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_COMPUTE, index, unit->flat_params);
+    fsdp_free(fsdp, index, unit->flat_params);
+    unit->is_gathered = false;
+    if (!fsdp->settings->fsdp.limit_all_gathers || fsdp->settings->shard_group.ranks == 1)
+        return;
+    const int32_t event = is_backward ? unit->backward_freed : unit->forward_freed;
+    fsdp_op(fsdp, OP_RECORD, FSDP1_COMPUTE, index, event);
+    *ARENA_PUSH(fsdp->arena, &builder->queue) = (struct free_event){.unit = index, .event = event};
+}
+
+/* 75, 81: gather unless prefetched, wait, perhaps prefetch the unit that follows. */
+static void pre_forward(struct fsdp1_builder *builder, int32_t index)
+{
+    if (!fsdp1_has_params(builder, index))
+        return;
+    fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
+    if (!builder->units[index].is_prefetched)
+        fsdp1_unshard(builder, index, false);
+    fsdp1_wait_for_unshard(builder, index);
+    const int32_t next = index + 1;
+    if (builder->fsdp.settings->fsdp.forward_prefetch == 0 || next == builder->fsdp.unit_count)
+        return;
+    fsdp1_unshard(builder, next, false);
+    builder->units[next].is_prefetched = true;
+}
+
+static void post_forward(struct fsdp1_builder *builder, int32_t index)
+{
+    if (!fsdp1_has_params(builder, index))
+        return;
+    struct fsdp1_unit *unit = &builder->units[index];
+    unit->post_forward_idx = builder->post_forward_count;
+    builder->post_forward_order[builder->post_forward_count++] = index;
+    fsdp1_reshard(builder, index, unit->is_resharded, false);
+    unit->needs_backward_unshard = true;
+}
+
+static void forward(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    builder->post_forward_count = 0;
+    fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_FORWARD_BEGIN);
+    /* The gather streams wait for everything queued on compute, the optimizer included. */
+    fsdp_op(fsdp, OP_RECORD, FSDP1_COMPUTE, 0, builder->root_event);
+    fsdp_op(fsdp, OP_WAIT, FSDP1_UNSHARD, 0, builder->root_event);
+    fsdp_op(fsdp, OP_WAIT, FSDP1_PRE_UNSHARD, 0, builder->root_event);
+    pre_forward(builder, 0);
+    const int32_t module_count = fsdp->model->module_count;
+    for (int32_t i = 0; i < module_count; i++) {
+        const int32_t unit = fsdp->modules[i].unit;
+        if (unit > 0 && fsdp->units[unit].first_module == i)
+            pre_forward(builder, unit);
+        fsdp_run_forward(fsdp, i);
+        if (unit > 0 && fsdp_is_last_of_unit(fsdp, i))
+            post_forward(builder, unit);
+        /* The root's forward ends before the loss. */
+        if (unit >= 0 && (i + 1 == module_count || fsdp->modules[i + 1].unit < 0))
+            post_forward(builder, 0);
+    }
+    fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_FORWARD_END);
+}
+
+static void write_step(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_STEP_BEGIN);
+    fsdp_host(fsdp, HOST_STEP, -1, 1);
+    optimizer_free_gradients(fsdp);
+    for (int64_t i = 0; i < fsdp->settings->grad_accum; i++) {
+        forward(builder);
+        fsdp1_backward(builder);
+    }
+    optimizer_step(fsdp);
+    fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_STEP_END);
+}
+
+static bool queues_equal(const struct free_queue *a, const struct free_queue *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (int32_t i = 0; i < a->count; i++)
+        if (a->items[i].event != b->items[i].event)
+            return false;
+    return true;
+}
+
+struct program *fsdp1_build(struct arena *arena, const struct model *model,
+                            const struct policy_settings *settings)
+{
+    struct fsdp1_builder builder = {.fsdp = {.arena = arena,
+                                             .model = model,
+                                             .settings = settings,
+                                             .program = ARENA_NEW(arena, struct program)},
+                                    /* torch.compile accepts no others. */
+                                    .uses_orig_params =
+                                        settings->fsdp.use_orig_params || settings->is_compiled};
+    builder.fsdp.program->policy = "fsdp1";
+    fsdp1_setup(&builder);
+    struct free_queue before;
+    int32_t tries = 0;
+    do {
+        BUG_IF(++tries > builder.fsdp.unit_count + 4);
+        before = (struct free_queue){0};
+        for (int32_t i = 0; i < builder.queue.count; i++) {
+            builder.queue.items[i].is_of_last_step = true;
+            *ARENA_PUSH(arena, &before) = builder.queue.items[i];
+        }
+        builder.fsdp.program->step.count = 0;
+        write_step(&builder);
+    } while (!queues_equal(&before, &builder.queue));
+    return builder.fsdp.program;
+}

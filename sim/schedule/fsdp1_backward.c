@@ -1,0 +1,106 @@
+/* schedule/fsdp1_backward.c: FSDP1: backward, gradient reduction, the end of backward. */
+#include "schedule/fsdp1_private.h"
+
+/* 80: the unit one position earlier in post-forward order, unless it had its turn or is under way.
+ */
+static void prefetch(struct fsdp1_builder *builder, int32_t index)
+{
+    const int32_t before = builder->units[index].post_forward_idx - 1;
+    if (before < 0)
+        return;
+    const int32_t target = builder->post_forward_order[before];
+    struct fsdp1_unit *unit = &builder->units[target];
+    if (!unit->needs_backward_unshard || unit->is_prefetched)
+        return;
+    fsdp1_unshard(builder, target, true);
+    unit->is_prefetched = true;
+}
+
+static void pre_backward(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
+    if (!unit->is_prefetched)
+        fsdp1_unshard(builder, index, true);
+    fsdp1_wait_for_unshard(builder, index);
+    unit->needs_backward_unshard = false;
+    if (builder->fsdp.settings->fsdp.backward_prefetch == PREFETCH_PRE)
+        prefetch(builder, index);
+}
+
+/* The reduced shard becomes, or is added to, the sharded gradient. */
+static void keep_gradient(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    if (unit->common->has_gradient) {
+        fsdp_alloc(fsdp, index, unit->cast_grads_output);
+        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_grads);
+        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->accumulate);
+        fsdp_free(fsdp, index, unit->cast_grads_output);
+        fsdp_free(fsdp, index, unit->reduce_output);
+    } else if (unit->cast_grads >= 0) {
+        fsdp_alloc(fsdp, index, unit->common->sharded_grads);
+        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_grads);
+        fsdp_free(fsdp, index, unit->reduce_output);
+    }
+    unit->common->has_gradient = true;
+}
+
+/* 82-84, on the post-backward stream; compute waits for none of it. */
+static void reduce(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    fsdp_op(fsdp, OP_RECORD, FSDP1_COMPUTE, index, unit->grads_ready);
+    fsdp_op(fsdp, OP_WAIT, FSDP1_POST_BACKWARD, index, unit->grads_ready);
+    fsdp_alloc(fsdp, index, unit->reduce_input);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_unsharded_grads);
+    /* Without a cast the reduced shard is the gradient itself. */
+    const bool is_gradient = unit->cast_grads < 0 && !unit->common->has_gradient;
+    fsdp_alloc(fsdp, index, is_gradient ? unit->common->sharded_grads : unit->reduce_output);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->pre_divide);
+    if (fsdp->settings->shard_group.ranks > 1)
+        fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_POST_BACKWARD, index, unit->reduce_scatter);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->post_divide);
+    keep_gradient(builder, index);
+    fsdp_free(fsdp, index, unit->reduce_input);
+    fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_POST_BACKWARD, index, unit->flat_grads);
+    fsdp_free(fsdp, index, unit->flat_grads);
+}
+
+/* The backward of the views concatenates the gradients; then the hook of the flat parameter. */
+static void post_backward(struct fsdp1_builder *builder, int32_t index)
+{
+    const struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    fsdp_alloc(fsdp, index, unit->flat_grads);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP1_COMPUTE, index, unit->concat_grads);
+    fsdp_free_module_grads(fsdp, index);
+    fsdp_host(fsdp, HOST_HOOK, index, 1);
+    fsdp1_reshard(builder, index, true, true);
+    if (fsdp->settings->fsdp.backward_prefetch == PREFETCH_POST)
+        prefetch(builder, index);
+    reduce(builder, index);
+}
+
+void fsdp1_backward(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    bool *has_begun = ARENA_ARRAY(fsdp->arena, bool, fsdp->unit_count);
+    for (int32_t i = fsdp->model->module_count - 1; i >= 0; i--) {
+        const int32_t unit = fsdp->modules[i].unit;
+        const bool is_in_unit = unit >= 0 && fsdp1_has_params(builder, unit);
+        if (is_in_unit && !has_begun[unit]) {
+            has_begun[unit] = true;
+            pre_backward(builder, unit);
+        }
+        fsdp_run_backward(fsdp, i);
+        if (is_in_unit && fsdp_is_first_of_unit(fsdp, i))
+            post_backward(builder, unit);
+    }
+    /* 85: the end-of-backward callback. */
+    fsdp_op(fsdp, OP_RECORD, FSDP1_POST_BACKWARD, 0, builder->done_event);
+    fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->done_event);
+    fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_BACKWARD_END);
+}

@@ -1,0 +1,153 @@
+/* schedule/fsdp1_setup.c: the tables of an FSDP1 program: units, tensors, segments, events. */
+#include "schedule/fsdp1_private.h"
+
+static void setup_streams(struct fsdp_builder *fsdp)
+{
+    static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
+                                            {"pre-unshard", STREAM_ALL_GATHER_COPY_IN, false},
+                                            {"unshard", STREAM_ALL_GATHER, false},
+                                            {"post-backward", STREAM_REDUCE_SCATTER, false}};
+    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++)
+        *ARENA_PUSH(fsdp->arena, &fsdp->program->streams) = streams[i];
+    *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
+        .name = "dp_shard", .purpose = "fsdp", .group = fsdp->settings->shard_group};
+}
+
+/* 83: the power of two nearest the square root of the group, from above, that divides it. */
+static int64_t pre_divide_factor(int64_t ranks)
+{
+    int64_t factor = 1;
+    while (ranks % factor == 0 && ranks / factor > factor)
+        factor *= 2;
+    return factor;
+}
+
+/*
+ * 70: one flat parameter, padded so that the group divides it. The optimizer sees its shard, or
+ * with original parameters the pieces of them that lie in it: (parameters + cuts) / ranks on
+ * average.
+ */
+static void setup_units(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const int64_t ranks = fsdp->settings->shard_group.ranks;
+    const bool is_full = fsdp->settings->fsdp.sharding_strategy == SHARDING_FULL;
+    builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp1_unit, fsdp->unit_count);
+    for (int32_t i = 0; i < fsdp->unit_count; i++) {
+        struct fsdp_unit *common = &fsdp->units[i];
+        builder->units[i].common = common;
+        builder->units[i].is_resharded = is_full && i > 0;
+        common->shard = (common->parameters + ranks - 1) / ranks;
+        common->padded = common->shard * ranks;
+        common->optimizer_tensors = common->param_count > 0 ? 1 : 0;
+        if (builder->uses_orig_params && common->param_count > 0)
+            common->optimizer_tensors = (int32_t)((common->param_count + 2 * (ranks - 1)) / ranks);
+    }
+}
+
+static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct precision_config *precision = &fsdp->settings->precision;
+    const int64_t param_bytes = dtype_bytes((enum dtype)precision->param_dtype);
+    const int64_t reduce_bytes = dtype_bytes((enum dtype)precision->reduce_dtype);
+    const int64_t storage_bytes = dtype_bytes((enum dtype)precision->storage_dtype);
+    const int64_t shard = unit->common->shard, padded = unit->common->padded;
+    const bool casts = precision->param_dtype != precision->storage_dtype;
+    const bool casts_grads = precision->reduce_dtype != precision->storage_dtype;
+    const bool is_alone = fsdp->settings->shard_group.ranks == 1;
+    const bool adds = fsdp->settings->grad_accum > 1;
+    unit->cast =
+        fsdp_add_unit_tensor(fsdp, index, "cast", casts && !is_alone ? shard * param_bytes : 0,
+                             MEMORY_TEMPORARIES, FSDP1_PRE_UNSHARD);
+    unit->flat_params = fsdp_add_unit_tensor(fsdp, index, "flat_params",
+                                             casts || !is_alone ? padded * param_bytes : 0,
+                                             MEMORY_UNSHARDED_PARAMETERS, FSDP1_UNSHARD);
+    unit->flat_grads = fsdp_add_unit_tensor(fsdp, index, "flat_grads", padded * param_bytes,
+                                            MEMORY_UNSHARDED_GRADIENTS, FSDP1_COMPUTE);
+    unit->reduce_input = fsdp_add_unit_tensor(
+        fsdp, index, "reduce_scatter_input",
+        precision->reduce_dtype != precision->param_dtype ? padded * reduce_bytes : 0,
+        MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
+    unit->reduce_output =
+        fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_output", shard * reduce_bytes,
+                             MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
+    unit->common->sharded_grads = fsdp_add_unit_tensor(
+        fsdp, index, "sharded_grads", shard * storage_bytes, MEMORY_GRADIENTS, FSDP1_POST_BACKWARD);
+    unit->cast_grads_output = fsdp_add_unit_tensor(fsdp, index, "cast_grads",
+                                                   casts_grads && adds ? shard * storage_bytes : 0,
+                                                   MEMORY_TEMPORARIES, FSDP1_POST_BACKWARD);
+}
+
+/* Divisions are passes of one read and one write, timed as casts. */
+static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const enum dtype param = (enum dtype)fsdp->settings->precision.param_dtype;
+    const enum dtype reduce = (enum dtype)fsdp->settings->precision.reduce_dtype;
+    const enum dtype storage = (enum dtype)fsdp->settings->precision.storage_dtype;
+    const double param_bytes = (double)dtype_bytes(param);
+    const double reduce_bytes = (double)dtype_bytes(reduce);
+    const double storage_bytes = (double)dtype_bytes(storage);
+    const double shard = (double)unit->common->shard, padded = (double)unit->common->padded;
+    const int64_t ranks = fsdp->settings->shard_group.ranks;
+    const int64_t factor = pre_divide_factor(ranks);
+    unit->cast_shard =
+        fsdp_add_unit_pass(fsdp, index, "cast_shard", KERNEL_CAST, param,
+                           param != storage ? shard * (storage_bytes + param_bytes) : 0);
+    unit->concat_grads =
+        fsdp_add_unit_pass(fsdp, index, "concat_grads", KERNEL_CHUNK_CAT, param,
+                           ((double)unit->common->parameters + padded) * param_bytes);
+    unit->cast_unsharded_grads =
+        fsdp_add_unit_pass(fsdp, index, "cast_unsharded_grads", KERNEL_CAST, reduce,
+                           reduce != param ? padded * (param_bytes + reduce_bytes) : 0);
+    unit->pre_divide = fsdp_add_unit_pass(fsdp, index, "pre_divide", KERNEL_CAST, reduce,
+                                          factor > 1 ? padded * 2 * reduce_bytes : 0);
+    unit->post_divide = fsdp_add_unit_pass(fsdp, index, "post_divide", KERNEL_CAST, reduce,
+                                           ranks > factor ? shard * 2 * reduce_bytes : 0);
+    unit->cast_grads =
+        fsdp_add_unit_pass(fsdp, index, "cast_grads", KERNEL_CAST, storage,
+                           reduce != storage ? shard * (reduce_bytes + storage_bytes) : 0);
+    unit->accumulate =
+        fsdp_add_unit_pass(fsdp, index, "accumulate_grads", KERNEL_ELEMENTWISE, storage,
+                           fsdp->settings->grad_accum > 1 ? shard * 3 * storage_bytes : 0);
+}
+
+static void setup_unit(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const char *name = unit->common->name;
+    const struct unit *listed = fsdp_list_unit(fsdp, index);
+    setup_unit_tensors(builder, index);
+    setup_unit_segments(builder, index);
+    unit->all_gather =
+        fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)listed->all_gather_bytes);
+    unit->reduce_scatter = fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, 0,
+                                               (double)listed->reduce_scatter_bytes);
+    unit->pre_unsharded = fsdp_add_event(fsdp, "pre_unsharded", name);
+    unit->unsharded = fsdp_add_event(fsdp, "unsharded", name);
+    unit->grads_ready = fsdp_add_event(fsdp, "grads_ready", name);
+    unit->forward_freed = fsdp_add_event(fsdp, "forward_freed", name);
+    unit->backward_freed = fsdp_add_event(fsdp, "backward_freed", name);
+    fsdp_add_shard(fsdp, index, 1);
+    optimizer_add_state(fsdp, index);
+}
+
+void fsdp1_setup(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    setup_streams(fsdp);
+    fsdp_assign_units(fsdp);
+    setup_units(builder);
+    builder->post_forward_order = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
+    for (int32_t i = 0; i < fsdp->unit_count; i++)
+        setup_unit(builder, i);
+    fsdp_add_modules(fsdp);
+    optimizer_setup(fsdp);
+    builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");
+    builder->done_event = fsdp_add_event(fsdp, "post_backward_done", "root");
+    fsdp_add_workspace(fsdp);
+}
