@@ -69,10 +69,15 @@ static const char *first_error(struct arena *arena, const struct diag *diag)
     return "it could not be simulated";
 }
 
-static const char *regime_of(struct arena *arena, const struct outcome *outcome)
+static const char *regime_of(struct arena *arena, const struct row_settings *settings,
+                             const struct outcome *outcome)
 {
     const double exposed = outcome->exposed_comm_fraction;
-    return arena_printf(arena, "%s node%s, %s", outcome->n_nodes > 1 ? "multi" : "single", "",
+    const bool is_guess = setting_value(settings, "source.network") != NULL;
+    const char *size = outcome->n_nodes == 1 ? "single node"
+                       : is_guess            ? "multi node, network assumed"
+                                             : "multi node";
+    return arena_printf(arena, "%s, %s", size,
                         exposed < PARTLY_EXPOSED    ? "compute-bound"
                         : exposed < BANDWIDTH_BOUND ? "partly exposed"
                                                     : "bandwidth-bound");
@@ -124,7 +129,7 @@ static void take_outcome(const struct player *player, const struct measured_row 
     }
     row->exposed_comm_fraction = outcome->exposed_comm_fraction;
     row->fits = outcome->fits;
-    row->regime = regime_of(player->arena, outcome);
+    row->regime = regime_of(player->arena, settings, outcome);
     if (isnan(row->step_s.error) && isnan(row->memory_bytes.error))
         row->reason = "no step time, and no memory of a stated kind";
 }
