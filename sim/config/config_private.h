@@ -35,7 +35,7 @@ struct config_edit {
 
 /* node.c, node_text.c */
 /* Size and characters of a source; adds the first mistake. */
-bool text_check(const struct source *source, struct diag *diag);
+bool text_check(const struct source *source, size_t max_bytes, struct diag *diag);
 /* As node_parse, from byte `offset` on; a text without content gives a NODE_NULL. */
 MUST_CHECK enum status node_parse_part(struct arena *arena, const struct source *source,
                                        size_t offset, struct node **root, struct diag *diag);

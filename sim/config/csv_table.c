@@ -8,7 +8,7 @@
 #include "config/config_private.h"
 
 /* More columns than any table of runs has; a longer row is a file that is no CSV. */
-enum { CSV_MAX_COLUMNS = 512 };
+enum { CSV_MAX_COLUMNS = 512, CSV_MAX_BYTES = 16 << 20 };
 
 struct csv_reader {
     struct arena *arena;
@@ -181,7 +181,7 @@ enum status csv_parse(struct arena *arena, const struct source *source, struct c
                                 .place = {source, 1, 1, 1}};
     const int32_t errors_before = diag->error_count;
     *table = (struct csv_table){0};
-    if (!text_check(source, diag))
+    if (!text_check(source, CSV_MAX_BYTES, diag))
         return STATUS_INPUT;
     if (source->length >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         reader.at += 3;
@@ -206,7 +206,7 @@ enum status csv_load(struct arena *arena, const char *path, struct csv_table *ta
                      struct diag *diag)
 {
     struct strbuf buf = {0};
-    enum status status = strbuf_read_file(&buf, path, NODE_MAX_BYTES, diag);
+    enum status status = strbuf_read_file(&buf, path, CSV_MAX_BYTES, diag);
     if (status != STATUS_OK)
         goto out;
     struct source *source = ARENA_NEW(arena, struct source);

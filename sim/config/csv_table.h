@@ -5,7 +5,7 @@
  * breaks and doubled quotes; LF or CRLF; empty lines are skipped. All rows have as many cells as
  * the header. Refused, each with its place: a quote inside a bare cell, text after a closing quote,
  * a quote that is never closed, a row too short or too long, a column without a name or named
- * twice, bytes that are not UTF-8, texts over 1 MiB. Cells are texts: what they mean is decided by
+ * twice, bytes that are not UTF-8, texts over 16 MiB. Cells are texts: what they mean is decided by
  * who reads them. Spaces around a bare cell are not part of it.
  *
  *   gpu,n_gpus,notes            row 0, column 2 = a "b", c at FILE:2:9

@@ -348,7 +348,7 @@ enum status node_parse_part(struct arena *arena, const struct source *source, si
     struct reader reader = {.arena = arena, .source = source, .diag = diag};
     enum status status = STATUS_INPUT;
     *root = NULL;
-    if (!text_check(source, diag))
+    if (!text_check(source, NODE_MAX_BYTES, diag))
         return STATUS_INPUT;
     reader.shift = utf8_length(source->text, offset);
     if (source->length >= 3 && memcmp(source->text, byte_order_mark, 3) == 0 && offset == 0)

@@ -57,12 +57,12 @@ static const char *character_complaint(uint32_t code, bool is_first, bool is_bef
     return NULL;
 }
 
-bool text_check(const struct source *source, struct diag *diag)
+bool text_check(const struct source *source, size_t max_bytes, struct diag *diag)
 {
     struct place place = {source, 1, 1, 1};
-    if (source->length > NODE_MAX_BYTES) {
-        diag_add(diag, DIAG_ERROR, place, NULL, "the text has %zu bytes: at most %d are read",
-                 source->length, NODE_MAX_BYTES);
+    if (source->length > max_bytes) {
+        diag_add(diag, DIAG_ERROR, place, NULL, "the text has %zu bytes: at most %zu are read",
+                 source->length, max_bytes);
         return false;
     }
     for (size_t i = 0; i < source->length;) {

@@ -73,7 +73,7 @@ enum status config_override(struct config *config, const char *text)
     struct source *source = ARENA_NEW(config->arena, struct source);
     struct config_edit *edit = ARENA_NEW(config->arena, struct config_edit);
     *source = (struct source){COMMAND_LINE_NAME, arena_strdup(config->arena, text), strlen(text)};
-    if (!text_check(source, config->diag))
+    if (!text_check(source, NODE_MAX_BYTES, config->diag))
         return STATUS_INPUT;
     const char *equals = strchr(source->text, '=');
     if (equals == NULL)
