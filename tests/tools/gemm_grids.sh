@@ -6,6 +6,7 @@
 #   gemm_full/GPU__STACK__bf16.csv.gz   m,n,k,latency_us of ai-dynamo/aiconfigurator
 #   gemm_efficiency.csv                 gpu,dtype,batch,m,n,k,tflops,pct_of_peak,source,note: tables
 #                                       of several repositories in one form
+#   components/float8.csv               published FP8 measurements
 # GEMM_FIT is the program built from gemm_fit.c. The same tables give the same files. Peaks,
 # bandwidths and SM counts are those of topologies/gpus (data sheets).
 set -eu
@@ -62,15 +63,21 @@ aic_licence="Apache-2.0 (c) NVIDIA"
 neusight="sitar-lab/NeuSight 6945927"
 and_neusight="; fp32: $neusight (MIT-style)"
 
-# aic_gpu GPU FILE TABLE_NAME STACK BF16 FP8 HBM SM [MORE]: a full bf16 grid and, FP8 > 0, the smaller
-# fp8 one; MORE: what follows in the file, for its source line
+# aic_gpu GPU FILE STACK BF16 HBM SM [MORE]: a full bf16 grid; MORE: what follows in the file, for its
+# source line. The fp8 tables of the same collection time vLLM's whole FP8 layer, quantising of the
+# activations included (16 x 128 x 128: 5.1 us beside 2.6 us in bf16), on CUTLASS kernels; training
+# calls torch._scaled_mm and casts apart, so they are not used.
 aic_gpu() {
-    start "$1" "$aic, $4 ($aic_licence)${9-}"
-    full "$2" | fit bf16 "$5" "$7" "$8" dense 300 0.05 "$aic $4" "$aic_licence"
-    if [ "$6" != 0 ]; then
-        rows "$3" fp8 aiconfigurator |
-            fit fp8 "$6" "$7" "$8" middle 100 0.02 "$aic $4" "$aic_licence"
-    fi
+    start "$1" "$aic, $3 ($aic_licence)${7-}"
+    full "$2" | fit bf16 "$4" "$5" "$6" dense 300 0.05 "$aic $3" "$aic_licence"
+}
+
+# torchao_fp8: not fitted to, hold-out only: GEMMs alone, tensorwise scales, fast accumulation
+torchao_fp8() {
+    awk -F, -v gpu="$gpu" '/GEMM only, fast_accum=True",tensorwise/ {
+        printf "%s,gemm,,forward,fp8,0,1,%s,%s,%s,0,%s,pytorch/ao git log 36027d82d 2024-10,BSD-3\n", gpu,
+            $6, $8, $7, $10
+    }' FS='"?,"?' "$tables/components/float8.csv" >>"$held/gemm-$gpu.csv"
 }
 
 # neusight_fp32 TABLE_NAME HELD_NAME PEAK HBM SM
@@ -78,20 +85,19 @@ neusight_fp32() {
     rows "$1" fp32 NeuSight | fit fp32 "$3" "$4" "$5" middle 120 0.02 "$neusight" MIT-style "$2"
 }
 
-aic_gpu a100-sxm4-80gb A100-SXM4-80GB__sglang_0.5.10 A100-SXM4-80GB \
-    "sglang 0.5.10" 312 0 2039 108 "$and_neusight"
+aic_gpu a100-sxm4-80gb A100-SXM4-80GB__sglang_0.5.10 "sglang 0.5.10" 312 2039 108 "$and_neusight"
 neusight_fp32 A100-PCIE-80GB a100-pcie-80gb 19.5 1935 108
-aic_gpu h100-sxm5-80gb H100-SXM5-80GB__vllm_0.24.0 H100-SXM5-80GB "vllm 0.24.0" \
-    989.4 1978.9 3350 132 "$and_neusight"
+aic_gpu h100-sxm5-80gb H100-SXM5-80GB__vllm_0.24.0 "vllm 0.24.0" 989.4 3350 132 "$and_neusight"
 neusight_fp32 H100-SXM5-80GB h100-sxm5-80gb 66.9 3350 132
-aic_gpu h200-sxm-141gb H200-SXM__vllm_0.24.0 H200-SXM "vllm 0.24.0" 989.4 1978.9 4800 132
-aic_gpu b200-sxm B200-SXM__vllm_0.24.0 B200-SXM "vllm 0.24.0" 2250 4500 8000 148
-aic_gpu b300-sxm B300-SXM__vllm_0.24.0 B300-SXM "vllm 0.24.0" 2250 4500 8000 148
-aic_gpu gb200 GB200__vllm_0.24.0 GB200 "vllm 0.24.0" 2500 5000 8000 152
-aic_gpu l40s L40S__vllm_0.24.0 L40S "vllm 0.24.0" 362 733 864 142 "$and_neusight"
+torchao_fp8
+aic_gpu h200-sxm-141gb H200-SXM__vllm_0.24.0 "vllm 0.24.0" 989.4 4800 132
+aic_gpu b200-sxm B200-SXM__vllm_0.24.0 "vllm 0.24.0" 2250 8000 148
+aic_gpu b300-sxm B300-SXM__vllm_0.24.0 "vllm 0.24.0" 2250 8000 148
+aic_gpu gb200 GB200__vllm_0.24.0 "vllm 0.24.0" 2500 8000 152
+aic_gpu l40s L40S__vllm_0.24.0 "vllm 0.24.0" 362 864 142 "$and_neusight"
 neusight_fp32 L4 l4 30.3 300 58
-aic_gpu rtx-pro-6000-blackwell-server RTX-PRO-6000-Blackwell-Server__vllm_0.24.0 \
-    RTX-PRO-6000-Blackwell-Server "vllm 0.24.0" 467.8 935.6 1597 188
+aic_gpu rtx-pro-6000-blackwell-server RTX-PRO-6000-Blackwell-Server__vllm_0.24.0 "vllm 0.24.0" \
+    467.8 1597 188
 
 start v100-sxm2-16gb "fp16: baidu-research/DeepBench, CUDA 10.1, DGX-1 (Apache-2.0); fp32: $neusight (MIT-style)"
 rows V100-SXM2-16GB fp16 DeepBench |

@@ -206,6 +206,35 @@ static void test_derived(void)
     arena_release(&fixture.arena);
 }
 
+/*
+ * FP8 has no table: twice the peak, the same r. TransformerEngine's docs give 1.906 for GEMMs alone
+ * on H200 (layers of 4096 x 16384, 15,872 tokens, quantised before), torchao 82 us for 4096^3 on
+ * H100.
+ */
+static void test_fp8(void)
+{
+    struct gemm_fixture fixture;
+    const char *path = GRIDS "h100-sxm5-80gb.grid";
+    if (!CHECK_TRUE(fixture_read(&fixture, path)))
+        return;
+    CHECK_TRUE(fixture.grid.tables[DTYPE_FP8] == NULL);
+    const struct gemm_spec spec = {
+        .gpu_name = "h100-sxm5-80gb",
+        .peak_flop_per_s = {[DTYPE_BF16] = 989.4e12, [DTYPE_FP8] = 1978.9e12},
+        .hbm_bytes_per_s = 3350e9,
+        .sm_count = 132};
+    struct gemm_model *model = NULL;
+    CHECK_INT(gemm_model_new(&fixture.arena, &fixture.diag, &spec, path, &model), STATUS_OK);
+    struct kernel kernel = {
+        .kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 15872, .n = 16384, .k = 4096};
+    double bf16_s = gemm_model_burst_s(model, &kernel);
+    kernel.dtype = DTYPE_FP8;
+    CHECK_NEAR(bf16_s / gemm_model_burst_s(model, &kernel), 1.95, 0.06);
+    kernel.m = kernel.n = kernel.k = 4096;
+    CHECK_NEAR(gemm_model_burst_s(model, &kernel), 82e-6, 0.15);
+    arena_release(&fixture.arena);
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -299,7 +328,7 @@ static void errors_collect(const struct gemm_fixture *fixture, FILE *file, enum 
 static void test_hold_out(void)
 {
     /* The goal is 5 % and 15 %. What misses it, with what bounds it: L40S and L4 ran power-capped
-       (neighbours in the tables differ by up to 30 %); FP8 tables hold 880 shapes only; MI355X
+       (neighbours in the tables differ by up to 30 %); MI355X
        switches between five kernel families. Tables of 40 shapes (A6000, 3090, 4090) leave too few
        to tell. */
     static const struct {
@@ -311,21 +340,14 @@ static void test_hold_out(void)
         {"a100-sxm4-80gb", DTYPE_BF16, 150, 0.05, 0.15},
         {"a100-sxm4-80gb", DTYPE_FP32, 100, 0.05, 0.15},
         {"h100-sxm5-80gb", DTYPE_BF16, 150, 0.05, 0.15},
-        {"h100-sxm5-80gb", DTYPE_FP8, 60, 0.05, 0.15},
         {"h100-sxm5-80gb", DTYPE_FP32, 100, 0.05, 0.18},
         {"h200-sxm-141gb", DTYPE_BF16, 150, 0.05, 0.15},
-        {"h200-sxm-141gb", DTYPE_FP8, 60, 0.05, 0.15},
         {"b200-sxm", DTYPE_BF16, 150, 0.05, 0.15},
-        {"b200-sxm", DTYPE_FP8, 60, 0.065, 0.20},
         {"b300-sxm", DTYPE_BF16, 150, 0.05, 0.15},
-        {"b300-sxm", DTYPE_FP8, 60, 0.05, 0.15},
         {"gb200", DTYPE_BF16, 150, 0.05, 0.15},
-        {"gb200", DTYPE_FP8, 60, 0.05, 0.15},
         {"l40s", DTYPE_BF16, 150, 0.05, 0.19},
-        {"l40s", DTYPE_FP8, 60, 0.065, 0.20},
         {"l40s", DTYPE_FP32, 100, 0.065, 0.19},
         {"rtx-pro-6000-blackwell-server", DTYPE_BF16, 150, 0.05, 0.15},
-        {"rtx-pro-6000-blackwell-server", DTYPE_FP8, 60, 0.05, 0.15},
         {"v100-sxm2-16gb", DTYPE_FP16, 20, 0.05, 0.15},
         {"v100-sxm2-16gb", DTYPE_FP32, 100, 0.05, 0.15},
         {"a40", DTYPE_FP16, 50, 0.05, 0.15},
@@ -362,6 +384,7 @@ const struct check_case gemm_cases[] = {
     {"exact at the points of the grid", test_grid_points},
     {"from burst to training", test_sustained},
     {"a GPU that borrows a grid", test_derived},
+    {"FP8 beside BF16", test_fp8},
     {"files that are refused", test_refused},
     {"hold-out", test_hold_out},
     {0},
