@@ -35,6 +35,26 @@ static enum status load_cluster(struct arena *arena, struct catalog_entry *entry
     return status;
 }
 
+/* "measured gemm, attention; assumed clock": what the times of a GPU rest on. */
+static char *basis_text(struct arena *arena, const struct gpu *gpu)
+{
+    char *text = arena_strdup(arena, "");
+    for (int basis = BASIS_COUNT - 1; basis >= 0; basis--) {
+        bool is_first = true;
+        for (int part = 0; part < GPU_PART_COUNT; part++) {
+            if ((int)gpu->basis[part] != basis)
+                continue;
+            if (is_first)
+                text =
+                    arena_printf(arena, "%s; %s", text, gpu_basis_name((enum gpu_basis_word)basis));
+            text = arena_printf(arena, "%s%s %s", text, is_first ? "" : ",",
+                                gpu_part_name((enum gpu_part)part));
+            is_first = false;
+        }
+    }
+    return text;
+}
+
 static enum status load_gpu(struct arena *arena, struct catalog_entry *entry)
 {
     void *bound = arena_alloc(arena, gpu_table.struct_bytes);
@@ -46,8 +66,11 @@ static enum status load_gpu(struct arena *arena, struct catalog_entry *entry)
     char memory[32], bandwidth[32];
     format_gib(memory, sizeof(memory), (double)entry->gpu.memory_bytes);
     format_bandwidth(bandwidth, sizeof(bandwidth), entry->gpu.hbm_bytes_per_s);
-    entry->summary = arena_printf(arena, "%.0f TFLOP/s bf16, %s at %s",
-                                  entry->gpu.peak_flop_per_s[DTYPE_BF16] / 1e12, memory, bandwidth);
+    /* Before Ampere there is no bf16. */
+    const enum dtype dtype = entry->gpu.peak_flop_per_s[DTYPE_BF16] > 0 ? DTYPE_BF16 : DTYPE_FP16;
+    entry->summary =
+        arena_printf(arena, "%.0f TFLOP/s %s, %s at %s%s", entry->gpu.peak_flop_per_s[dtype] / 1e12,
+                     dtype_name(dtype), memory, bandwidth, basis_text(arena, &entry->gpu));
     return STATUS_OK;
 }
 

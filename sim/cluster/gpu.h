@@ -2,16 +2,24 @@
  * cluster/gpu.h: a GPU: peaks, measured efficiency, what the driver reports; and the time a kernel
  * takes alone on it.
  *
- * Roofline with measured efficiency: t = max(floor, flop / (peak(dtype)·e(flop)·clock),
- * bytes / (hbm·share(kind))). e(flop) is the median share of the dense peak by size of GEMM, from a
- * measured grid; `sustained_clock_frac` turns a burst figure into one that holds for seconds at
- * full power. Attention takes a share of the dense peak by pass (measured back to back, so already
- * sustained); every other kind is memory bound at its share of HBM. Every constant stands in
- * topologies/gpus/NAME.yaml with its source.
+ *   GEMM       by shape, from the measured grid of the GPU or of a relative (cluster/gemm_model.h)
+ *   attention  floor + max(flop / (peak · share(implementation, mask, pass, head dimension, s)),
+ *              bytes / (hbm · share)), see cluster/gpu_attention.h
+ *   others     floor + bytes / (hbm · share(kind, implementation, pass)): a start-up and a rate fit
+ *              published bandwidths within a few percent over 1 MB to 30 GB
  *
- * Example: 275 GFLOP of bf16 GEMM at e = 0.803, 0.88 of the clock on 989.4 TFLOP/s: 393 us.
+ * Tables of shares belong to an architecture (topologies/gpus/tables), so that forty GPUs do not
+ * repeat them; a GPU file names its own. Everything else stands in topologies/gpus/NAME.yaml, each
+ * constant with its source, and `basis` says what was measured on this GPU, what is derived from a
+ * relative, and what is assumed.
  *
- * Left out: the shape of a GEMM beyond its FLOP and bytes, wave quantisation, L2.
+ * Clocks: parts at their power limit throttle after about 5 ms of work back to back; a training
+ * step is longer, so `sustained_clock_frac` holds for all GEMMs of a step (gpu_kernel_s) and for
+ * none of a benchmark (gpu_kernel_burst_s). Memory-bound kernels keep their speed.
+ *
+ * Example: 872 MB of copy-out at 0.55 of 3350 GB/s after a floor of 2.6 us: 476 us.
+ *
+ * Left out: L2 (a few MB that stay in it are faster than said), the width of a normalised row.
  */
 #ifndef FSDPSIM_CLUSTER_GPU_H
 #define FSDPSIM_CLUSTER_GPU_H
@@ -24,8 +32,27 @@
 #include "config/config.h"
 #include "model/kernel.h"
 
+struct attention_model;
 struct curve;
+struct gemm_model;
 struct gpu_config; /* as bound from YAML: cluster/gpu_config.h */
+
+/* What of a GPU's times rests on what. */
+enum gpu_part {
+    GPU_PART_GEMM,
+    GPU_PART_ATTENTION,
+    GPU_PART_MEMORY,
+    GPU_PART_CLOCK,
+    GPU_PART_COUNT
+};
+const char *gpu_part_name(enum gpu_part part);
+enum gpu_basis_word {
+    BASIS_ASSUMED,  /* no data: a value of its class, with bounds */
+    BASIS_DERIVED,  /* from data of a relative, by share of peak */
+    BASIS_MEASURED, /* from data of this GPU */
+    BASIS_COUNT
+};
+const char *gpu_basis_name(enum gpu_basis_word basis);
 
 struct gpu {
     const char *name;
@@ -37,12 +64,16 @@ struct gpu {
     int64_t communicator_bytes; /* per NCCL communicator */
     int64_t workspace_bytes;    /* cuBLAS, lives in the allocator */
     double sustained_clock_frac;
-    double kernel_floor_s;                  /* shortest kernel */
-    double launch_gap_s;                    /* idle GPU between dependent kernels of one stream */
-    double hbm_share[KERNEL_KIND_COUNT][2]; /* by kernel_pass, 0…1 */
-    double attention_share[2];              /* of the dense peak, by pass */
-    double gemm_backward_frac;     /* rate of input- and weight-gradient GEMMs to forward's */
+    double attention_clock_frac; /* of attention in a step, against its table */
+    double kernel_floor_s;       /* shortest kernel */
+    double launch_gap_s;         /* idle GPU between dependent kernels of one stream */
+    double hbm_share[KERNEL_KIND_COUNT][IMPL_COUNT][2]; /* by implementation, kernel_pass; 0…1 */
+    struct attention_model *attention;
+    struct gemm_model *gemm;       /* NULL: the curve below */
     struct curve *gemm_efficiency; /* share of the dense peak over FLOP */
+    double gemm_backward_frac;     /* with the curve: rate of gradient GEMMs to forward's */
+    enum gpu_basis_word basis[GPU_PART_COUNT];
+    double price_low_usd_per_h, price_high_usd_per_h; /* 0: not known */
 };
 
 extern const struct field_table gpu_table;
@@ -62,5 +93,7 @@ void gpu_release(struct gpu *gpu);
  */
 double gpu_kernel_s(const struct gpu *gpu, const struct kernel *kernel, double clock_frac,
                     bool *is_memory_bound);
+/* The same as a benchmark measures it, one kernel at a time on a cool part. */
+double gpu_kernel_burst_s(const struct gpu *gpu, const struct kernel *kernel);
 
 #endif

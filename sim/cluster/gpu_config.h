@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "cluster/gpu.h"
 #include "config/field.h"
 #include "model/kernel.h"
 
@@ -33,7 +34,7 @@ struct gpu_footprint {
 };
 
 struct gpu_clock {
-    double sustained_frac;
+    double sustained_frac, attention_frac;
     const char *source;
 };
 
@@ -47,18 +48,47 @@ struct gpu_point {
 };
 
 struct gpu_gemm {
+    const char *grid;          /* NULL: `points` */
     struct config_list points; /* struct gpu_point */
+    double ceiling_frac;       /* 0: none */
     double backward_frac;
     const char *source;
 };
 
-struct gpu_share {
-    double forward, backward;
+struct gpu_basis {
+    int of[GPU_PART_COUNT]; /* enum gpu_basis_word */
+};
+
+struct gpu_price {
+    double low_usd_per_h, high_usd_per_h;
     const char *source;
 };
 
-struct gpu_shares {
-    struct gpu_share of[KERNEL_KIND_COUNT];
+struct attention_row {
+    int impl; /* enum attention_impl */
+    int mask; /* bool: causal */
+    int64_t head_dim;
+    double share[2], half[2]; /* by kernel_pass */
+};
+
+struct attention_config { /* topologies/gpus/tables/attention-NAME.yaml */
+    int64_t version;
+    const char *name, *summary, *source;
+    int64_t tile_rows;
+    struct config_list rows; /* struct attention_row */
+};
+
+struct share_row {
+    int kind; /* enum kernel_kind, or KERNEL_KIND_COUNT: any */
+    int impl; /* enum kernel_impl, or IMPL_COUNT: any */
+    double share[2];
+    const char *source;
+};
+
+struct shares_config { /* topologies/gpus/tables/memory-NAME.yaml */
+    int64_t version;
+    const char *name, *summary;
+    struct config_list rows; /* struct share_row */
 };
 
 struct gpu_config {
@@ -74,8 +104,10 @@ struct gpu_config {
     struct gpu_clock clock;
     struct gpu_launch launch;
     struct gpu_gemm gemm;
-    struct gpu_share attention;
-    struct gpu_shares hbm_shares;
+    struct attention_config attention;
+    struct shares_config hbm_shares;
+    struct gpu_basis basis;
+    struct gpu_price price;
 };
 
 #endif

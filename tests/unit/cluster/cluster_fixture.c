@@ -34,6 +34,34 @@ void fixture_release(struct cluster_fixture *fixture)
     arena_release(&fixture->arena);
 }
 
+static enum status load_gpu(struct gpu_fixture *fixture, const char *name)
+{
+    static const char *const folders[] = {FSDPSIM_SOURCE_DIR, NULL};
+    config_init(&fixture->config, &fixture->arena, &fixture->diag, folders);
+    const char *path =
+        arena_printf(&fixture->arena, "%s/topologies/gpus/%s.yaml", FSDPSIM_SOURCE_DIR, name);
+    void *bound = arena_alloc(&fixture->arena, gpu_table.struct_bytes);
+    enum status status = config_load(&fixture->config, path);
+    if (status == STATUS_OK)
+        status = config_bind(&fixture->config, &gpu_table, bound);
+    if (status == STATUS_OK)
+        status = gpu_build(&fixture->arena, &fixture->config, "", bound, &fixture->gpu);
+    return status;
+}
+
+void gpu_fixture_init(struct gpu_fixture *fixture, const char *name)
+{
+    *fixture = (struct gpu_fixture){0};
+    diag_init(&fixture->diag, &fixture->arena);
+    fixture->status = load_gpu(fixture, name);
+}
+
+void gpu_fixture_release(struct gpu_fixture *fixture)
+{
+    gpu_release(&fixture->gpu);
+    arena_release(&fixture->arena);
+}
+
 const char *fixture_messages(struct cluster_fixture *fixture)
 {
     const char *all = "";

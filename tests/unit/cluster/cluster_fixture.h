@@ -13,6 +13,17 @@ struct cluster_fixture {
     enum status status; /* of loading, binding, building: the first that failed */
 };
 
+struct gpu_fixture { /* a shipped GPU by itself */
+    struct arena arena;
+    struct diag diag;
+    struct config config;
+    struct gpu gpu;
+    enum status status;
+};
+
+void gpu_fixture_init(struct gpu_fixture *fixture, const char *name);
+void gpu_fixture_release(struct gpu_fixture *fixture);
+
 /* `overrides`: "key=value" texts, NULL-ended, relative to the cluster; may be NULL. */
 void fixture_init(struct cluster_fixture *fixture, const char *name, const char *const *overrides);
 void fixture_release(struct cluster_fixture *fixture);

@@ -108,9 +108,15 @@ static void test_refused(void)
         {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
         {"dgx-h100", "overrides=[{host: 1, gpu: 2, nic_frac: 0.5}]", "'nic_frac' is of a whole"},
         {"10gbe-single-gpu", "host.gpus=2", "more than one GPU a host needs 'scale_up'"},
-        {"dgx-h100", "host.gpu.gemm.points=[{gflop: 3, share: 0.5}, {gflop: 2, share: 0.6}]",
+        {"ideal-8x400", "host.gpu.gemm.points=[{gflop: 3, share: 0.5}, {gflop: 2, share: 0.6}]",
          "'gflop' must grow from point to point"},
-        {"dgx-h100", "host.gpu.gemm.points=[]", "'points' needs at least one point"},
+        {"ideal-8x400", "host.gpu.gemm.points=[]", "'gemm' needs either 'grid' or 'points'"},
+        {"ideal-8x400", "host.gpu.gemm.grid=a40", "'gemm' needs either 'grid' or 'points'"},
+        {"dgx-h100", "host.gpu.gemm.grid=nowhere", "no grid of that name"},
+        {"dgx-h100", "host.gpu.hbm_shares.rows=[{kind: norm, forward: 1, backward: 1, source: x}]",
+         "'hbm_shares' has no row for 'gemm'"},
+        {"dgx-h100", "host.gpu.attention=attention-hoper",
+         "unknown name 'attention-hoper' for 'attention'"},
         {"dgx-h100", "host.nics.link=ndr40", "ndr40"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -466,7 +466,7 @@ static void test_ideal_switches(void)
     struct toy toy;
     toy_init(&toy, 2, true);
     toy.cluster.gpu.launch_gap_s = 1e-6;
-    toy.cluster.gpu.hbm_share[KERNEL_CAST][PASS_FORWARD] = 0.5;
+    toy.cluster.gpu.hbm_share[KERNEL_CAST][IMPL_EAGER][PASS_FORWARD] = 0.5;
     kernels[0] = toy_kernel(5, 0);
     kernels[1] = (struct kernel){.name = "cast", .kind = KERNEL_CAST, .bytes = 4e9}; /* 2 ms */
     const int32_t segment = toy_kernels(&toy, kernels, 2);

@@ -108,7 +108,7 @@ static void test_wait_copy_memcpy(void)
     struct toy toy;
     toy_init(&toy, 2, false);
     toy.layout.classes[1].clock_frac = 0.625;
-    toy.cluster.gpu.hbm_share[KERNEL_COPY_OUT][PASS_FORWARD] = 1;
+    toy.cluster.gpu.hbm_share[KERNEL_COPY_OUT][IMPL_EAGER][PASS_FORWARD] = 1;
     kernels[0] = toy_kernel(10, 0);
     kernels[1] = (struct kernel){.name = "out", .kind = KERNEL_COPY_OUT, .bytes = 4e9}; /* 1 ms */
     toy_marks_begin(&toy);
