@@ -6,28 +6,38 @@ const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t 
     return &builder->model->kinds[builder->model->modules[module].kind_idx];
 }
 
+static bool is_head_role(enum module_role role)
+{
+    return role == MODULE_NORM || role == MODULE_HEAD;
+}
+
+/* torchtitan, outside the blocks: the embedding is a unit, norm and head are one; with tied weights
+   all three are one, since these must be together: the embedding's, first to be reached. */
+static int32_t place_outside_blocks(struct fsdp_builder *builder, int32_t module,
+                                    int32_t *embedding_unit, int32_t *head_unit)
+{
+    const bool is_head = is_head_role(fsdp_kind(builder, module)->role);
+    int32_t *unit = is_head && !builder->model->is_tied ? head_unit : embedding_unit;
+    if (*unit == 0) {
+        *unit = builder->unit_count++;
+        builder->units[*unit].first_module = module;
+    }
+    return *unit;
+}
+
 /* Root is unit 0 and owns what no other unit takes. */
 static void place_modules(struct fsdp_builder *builder)
 {
-    const struct model *model = builder->model;
     const bool is_torchtitan = builder->settings->fsdp.wrap == WRAP_TORCHTITAN;
-    /* Tied weights must be in one unit: embedding, norm and head together, first to be reached. */
     int32_t embedding_unit = 0, head_unit = 0;
-    for (int32_t i = 0; i < model->module_count; i++) {
+    for (int32_t i = 0; i < builder->model->module_count; i++) {
         const enum module_role role = fsdp_kind(builder, i)->role;
         struct fsdp_module *module = &builder->modules[i];
-        const bool is_embedding = role == MODULE_EMBEDDING;
-        const bool is_head = role == MODULE_NORM || role == MODULE_HEAD;
-        if (role == MODULE_BLOCK || (is_torchtitan && is_embedding) ||
-            (is_torchtitan && is_head && !model->is_tied && head_unit == 0)) {
+        if (role == MODULE_BLOCK) {
             builder->units[builder->unit_count].first_module = i;
             module->unit = builder->unit_count++;
-            if (is_embedding)
-                embedding_unit = module->unit;
-            if (is_head)
-                head_unit = module->unit;
-        } else if (is_torchtitan && is_head) {
-            module->unit = model->is_tied ? embedding_unit : head_unit;
+        } else if (is_torchtitan && (role == MODULE_EMBEDDING || is_head_role(role))) {
+            module->unit = place_outside_blocks(builder, i, &embedding_unit, &head_unit);
         } else {
             module->unit = role == MODULE_LOSS ? -1 : 0;
         }
