@@ -10,6 +10,8 @@ int main(int argc, char **argv)
                                          {"mesh", mesh_cases},
                                          {"policy", policy_cases},
                                          {"optimizer", optimizer_cases},
+                                         {"fsdp1", fsdp1_cases},
+                                         {"fsdp1_played", fsdp1_played_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

@@ -16,5 +16,7 @@ extern const struct check_case memory_cases[];
 extern const struct check_case mesh_cases[];
 extern const struct check_case policy_cases[];
 extern const struct check_case optimizer_cases[];
+extern const struct check_case fsdp1_cases[];
+extern const struct check_case fsdp1_played_cases[];
 
 #endif
