@@ -81,7 +81,7 @@ const struct verb verb_table[] = {
      .play = verb_explain},
     {.id = VERB_VALIDATE,
      .name = "validate",
-     .arguments = "[CSV]",
+     .arguments = "[kernels] [CSV]",
      .summary = "predictions beside published measurements",
      .text =
          "Simulates the run of each row of CSV ('-': standard input; without it, the published "
@@ -89,12 +89,15 @@ const struct verb verb_table[] = {
          "that ship) and prints the errors of step time and memory by source, GPU and regime,\n"
          "which rows are out of scope and why, and the worst rows. What a source says of its runs\n"
          "stands in results/measured/facts/, what columns a CSV has in "
-         "results/measured/README.md.\n",
+         "results/measured/README.md.\n"
+         "'kernels': the same for single kernels (GEMM, attention, memory bound) by GPU and kind; "
+         "without\n"
+         "CSV, the measurements that took no part in making the tables that ship.\n",
      .examples = {{"fsdpsim validate --source torchtitan --limit 5",
                    "one source, its worst five rows"},
                   {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},
      .min_arguments = 0,
-     .max_arguments = 1,
+     .max_arguments = 2,
      .play = verb_validate},
     {.id = VERB_DB,
      .name = "db",

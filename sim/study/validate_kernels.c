@@ -1,0 +1,431 @@
+/* study/validate_kernels.c: rows of kernels → errors by cell. */
+#include "study/validate_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "cluster/gpu.h"
+#include "cluster/gpu_config.h"
+#include "config/config.h"
+#include "config/csv_table.h"
+#include "study/validate_private.h"
+
+static const double large_flop = 1e9;
+static const int64_t cell_rows_least = 30;
+
+enum {
+    COLUMN_GPU,
+    COLUMN_KERNEL,
+    COLUMN_US,
+    COLUMN_DTYPE,
+    COLUMN_IMPL,
+    COLUMN_PASS,
+    COLUMN_CAUSAL,
+    COLUMN_BATCH,
+    COLUMN_M,
+    COLUMN_N,
+    COLUMN_K,
+    COLUMN_BYTES,
+    COLUMN_COPY_BYTES,
+    COLUMN_COUNT
+};
+static const char *const column_names[COLUMN_COUNT + 1] = {
+    "gpu",   "kernel", "us", "dtype", "impl",  "pass",      "causal",
+    "batch", "m",      "n",  "k",     "bytes", "copy_bytes"};
+
+static const char *const attention_words[ATTENTION_IMPL_COUNT + 1] = {
+    [ATTENTION_FA2] = "fa2",    [ATTENTION_EAGER] = "eager",   [ATTENTION_FA1] = "fa1",
+    [ATTENTION_FA3] = "fa3",    [ATTENTION_TRITON] = "triton", [ATTENTION_XFORMERS] = "xformers",
+    [ATTENTION_CUDNN] = "cudnn"};
+static const char *const impl_words[IMPL_COUNT + 1] = {[IMPL_EAGER] = "eager",
+                                                       [IMPL_COMPOSITE] = "composite",
+                                                       [IMPL_INDUCTOR] = "inductor",
+                                                       [IMPL_HAND] = "hand"};
+static const char *const pass_words[] = {
+    [PASS_FORWARD] = "forward", [PASS_BACKWARD] = "backward", NULL};
+
+struct loaded_gpu {
+    const char *word; /* as the CSV writes it */
+    struct gpu gpu;
+    const char *problem; /* NULL: loaded */
+};
+
+/* What a run needs besides its result. */
+struct reading {
+    struct arena *arena;
+    struct diag *diag;
+    const char *const *data_folders;
+    struct kernel_validation *validation;
+    struct {
+        struct loaded_gpu *items;
+        int32_t count, capacity;
+    } gpus;
+    struct {
+        struct validate_exclusion *items;
+        int32_t count, capacity;
+    } skipped;
+    int32_t columns[COLUMN_COUNT]; /* of the file being read; -1: absent */
+};
+
+const char *kernel_verdict_name(enum kernel_verdict verdict)
+{
+    static const char *const names[] = {[KERNEL_REACHED] = "reached",
+                                        [KERNEL_MISSED] = "missed",
+                                        [KERNEL_ASSUMED] = "assumed",
+                                        [KERNEL_NO_GOAL] = "-"};
+    return names[verdict];
+}
+
+/* ---- GPUs --------------------------------------------------------------------------------- */
+
+/* The file `name`.yaml; `bound` is its struct. Its messages are nobody's: the row is skipped. */
+static enum status gpu_file_bind(struct reading *reading, const char *name, struct config **config,
+                                 struct gpu_config **bound)
+{
+    struct diag *diag = ARENA_NEW(reading->arena, struct diag);
+    *config = ARENA_NEW(reading->arena, struct config);
+    *bound = ARENA_NEW(reading->arena, struct gpu_config);
+    diag_init(diag, reading->arena);
+    config_init(*config, reading->arena, diag, reading->data_folders);
+    const char *path = data_path(reading->arena, reading->data_folders, "topologies/gpus",
+                                 arena_printf(reading->arena, "%s.yaml", name));
+    if (path == NULL)
+        return STATUS_INPUT;
+    enum status status = config_load(*config, path);
+    return status == STATUS_OK ? config_bind(*config, &gpu_table, *bound) : status;
+}
+
+/* The name of the file that has `word` as an alias, or `word`. */
+static const char *gpu_file_name(struct reading *reading, const char *word)
+{
+    const char *const *names = data_names(reading->arena, reading->data_folders, "topologies/gpus");
+    for (int32_t i = 0; names[i] != NULL; i++)
+        if (text_equal(names[i], word))
+            return word;
+    for (int32_t i = 0; names[i] != NULL; i++) {
+        struct config *config;
+        struct gpu_config *bound;
+        if (gpu_file_bind(reading, names[i], &config, &bound) != STATUS_OK)
+            continue;
+        const char *const *aliases = bound->aliases.items;
+        for (int64_t k = 0; k < bound->aliases.count; k++)
+            if (text_equal(aliases[k], word))
+                return names[i];
+    }
+    return word;
+}
+
+static enum status gpu_load(struct reading *reading, const char *word, struct gpu *gpu)
+{
+    struct config *config;
+    struct gpu_config *bound;
+    enum status status = gpu_file_bind(reading, gpu_file_name(reading, word), &config, &bound);
+    if (status == STATUS_OK)
+        status = gpu_build(reading->arena, config, "", bound, gpu);
+    return status;
+}
+
+static const struct loaded_gpu *gpu_of(struct reading *reading, const char *word)
+{
+    for (int32_t i = 0; i < reading->gpus.count; i++)
+        if (text_equal(reading->gpus.items[i].word, word))
+            return &reading->gpus.items[i];
+    struct loaded_gpu *loaded = ARENA_PUSH(reading->arena, &reading->gpus);
+    loaded->word = word;
+    if (gpu_load(reading, word, &loaded->gpu) != STATUS_OK)
+        loaded->problem = arena_printf(reading->arena, "no GPU file of the name '%s'", word);
+    return loaded;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static void skip(struct reading *reading, const char *reason)
+{
+    for (int32_t i = 0; i < reading->skipped.count; i++) {
+        if (text_equal(reading->skipped.items[i].reason, reason)) {
+            reading->skipped.items[i].rows++;
+            return;
+        }
+    }
+    *ARENA_PUSH(reading->arena, &reading->skipped) = (struct validate_exclusion){reason, 1};
+}
+
+static const char *cell_text(const struct reading *reading, const struct csv_row *row, int column)
+{
+    int32_t at = reading->columns[column];
+    return at < 0 ? "" : row->items[at].text;
+}
+
+static enum status complain(struct reading *reading, const struct csv_row *row, int column,
+                            const char *what)
+{
+    int32_t at = reading->columns[column];
+    struct place place = row->items[at < 0 ? 0 : at].place;
+    diag_add(reading->diag, DIAG_ERROR, place, NULL, "'%s' %s", column_names[column], what);
+    return STATUS_INPUT;
+}
+
+static enum status read_number(struct reading *reading, const struct csv_row *row, int column,
+                               double *value)
+{
+    const char *text = cell_text(reading, row, column);
+    *value = 0;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    if (!text_to_double(text, value) || *value < 0)
+        return complain(reading, row, column, "is not a number of at least 0");
+    return STATUS_OK;
+}
+
+/* The index of the cell's word; an empty cell is 0. */
+static enum status read_word(struct reading *reading, const struct csv_row *row, int column,
+                             const char *const *words, int *index)
+{
+    const char *text = cell_text(reading, row, column);
+    *index = 0;
+    if (text[0] == '\0')
+        return STATUS_OK;
+    for (int i = 0; words[i] != NULL; i++) {
+        *index = i;
+        if (text_equal(words[i], text))
+            return STATUS_OK;
+    }
+    return complain(reading, row, column, "is not a word known here");
+}
+
+static enum status read_words(struct reading *reading, const struct csv_row *row,
+                              struct kernel *kernel)
+{
+    const char *kinds[KERNEL_KIND_COUNT + 1] = {0};
+    const char *dtypes[DTYPE_COUNT + 1] = {0};
+    int kind = 0;
+    int dtype = 0;
+    int impl = 0;
+    int pass = 0;
+    for (int i = 0; i < KERNEL_KIND_COUNT; i++)
+        kinds[i] = kernel_kind_name((enum kernel_kind)i);
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        dtypes[i] = dtype_name((enum dtype)i);
+    enum status status = read_word(reading, row, COLUMN_KERNEL, kinds, &kind);
+    if (status == STATUS_OK && kind == KERNEL_GIVEN)
+        status = complain(reading, row, COLUMN_KERNEL, "has no prediction");
+    if (status == STATUS_OK)
+        status = read_word(reading, row, COLUMN_DTYPE, dtypes, &dtype);
+    if (status == STATUS_OK)
+        status = read_word(reading, row, COLUMN_IMPL,
+                           kind == KERNEL_ATTENTION ? attention_words : impl_words, &impl);
+    if (status == STATUS_OK)
+        status = read_word(reading, row, COLUMN_PASS, pass_words, &pass);
+    bool is_dtype_given = cell_text(reading, row, COLUMN_DTYPE)[0] != '\0';
+    kernel->name = "kernel";
+    kernel->kind = (enum kernel_kind)kind;
+    kernel->dtype = is_dtype_given ? (enum dtype)dtype : DTYPE_BF16;
+    kernel->pass = (enum kernel_pass)pass;
+    if (kind == KERNEL_ATTENTION)
+        kernel->attention = (enum attention_impl)impl;
+    else
+        kernel->impl = (enum kernel_impl)impl;
+    return status;
+}
+
+/* FLOP of a matrix kernel, and its traffic where the row does not say. */
+static void kernel_fill(struct kernel *kernel)
+{
+    double batch = (double)kernel->batch;
+    double m = (double)kernel->m;
+    double n = (double)kernel->n;
+    double k = (double)kernel->k;
+    double element = (double)dtype_bytes(kernel->dtype);
+    double bytes = kernel->bytes;
+    if (kernel->kind == KERNEL_GEMM) {
+        kernel->flop = 2 * batch * m * n * k;
+        bytes = batch * element * (m * k + n * k + m * n);
+    } else if (kernel->kind == KERNEL_ATTENTION) {
+        /* Backward reads and writes q, o, do, dq and k, v, dk, dv. */
+        bool is_backward = kernel->pass == PASS_BACKWARD;
+        kernel->flop =
+            4 * batch * m * n * k * (is_backward ? 2.5 : 1) / (kernel->is_causal ? 2 : 1);
+        bytes = batch * element * k * (m + n) * (is_backward ? 4 : 2);
+    }
+    if (kernel->bytes <= 0)
+        kernel->bytes = bytes;
+}
+
+static enum status read_kernel(struct reading *reading, const struct csv_row *row,
+                               struct kernel *kernel, double *us)
+{
+    static const int number_columns[] = {COLUMN_CAUSAL, COLUMN_BATCH, COLUMN_M, COLUMN_N,
+                                         COLUMN_K,      COLUMN_BYTES, COLUMN_US};
+    double values[COLUMN_COUNT] = {0};
+    *kernel = (struct kernel){0};
+    enum status status = read_words(reading, row, kernel);
+    for (size_t i = 0; i < sizeof(number_columns) / sizeof(number_columns[0]); i++)
+        if (status == STATUS_OK)
+            status = read_number(reading, row, number_columns[i], &values[number_columns[i]]);
+    if (status == STATUS_OK && values[COLUMN_US] <= 0)
+        status = complain(reading, row, COLUMN_US, "must be more than 0");
+    if (status != STATUS_OK)
+        return status;
+    kernel->is_causal = values[COLUMN_CAUSAL] > 0;
+    kernel->batch = (int64_t)fmax(values[COLUMN_BATCH], 1);
+    kernel->m = (int64_t)values[COLUMN_M];
+    kernel->n = (int64_t)values[COLUMN_N];
+    kernel->k = (int64_t)values[COLUMN_K];
+    kernel->bytes = values[COLUMN_BYTES];
+    *us = values[COLUMN_US];
+    bool is_matrix = kernel->kind == KERNEL_GEMM || kernel->kind == KERNEL_ATTENTION;
+    if (is_matrix && (kernel->m < 1 || kernel->n < 1 || kernel->k < 1))
+        return complain(reading, row, COLUMN_KERNEL, "needs m, n and k");
+    kernel_fill(kernel);
+    if (kernel->bytes <= 0)
+        return complain(reading, row, COLUMN_KERNEL, "needs 'bytes'");
+    return STATUS_OK;
+}
+
+/* ---- cells -------------------------------------------------------------------------------- */
+
+static const char *cell_name(struct arena *arena, const struct kernel *kernel)
+{
+    const char *kind = kernel_kind_name(kernel->kind);
+    const char *pass = kernel->pass == PASS_BACKWARD ? " backward" : "";
+    if (kernel->kind == KERNEL_GEMM)
+        return arena_printf(arena, "gemm %s%s, %s 1 GFLOP", dtype_name(kernel->dtype), pass,
+                            kernel->flop >= large_flop ? "from" : "below");
+    const char *impl = kernel->kind == KERNEL_ATTENTION ? attention_words[kernel->attention]
+                                                        : impl_words[kernel->impl];
+    return arena_printf(arena, "%s %s %s", kind, impl, pass_words[kernel->pass]);
+}
+
+static struct kernel_cell *cell_of(struct reading *reading, const char *gpu,
+                                   const struct kernel *kernel)
+{
+    const char *what = cell_name(reading->arena, kernel);
+    struct kernel_validation *validation = reading->validation;
+    for (int32_t i = 0; i < validation->cells.count; i++) {
+        struct kernel_cell *cell = &validation->cells.items[i];
+        if (text_equal(cell->gpu, gpu) && text_equal(cell->what, what))
+            return cell;
+    }
+    struct kernel_cell *cell = ARENA_PUSH(reading->arena, &validation->cells);
+    bool is_gemm = kernel->kind == KERNEL_GEMM;
+    bool is_small = is_gemm && kernel->flop < large_flop;
+    cell->gpu = gpu;
+    cell->what = what;
+    cell->median_goal = is_small ? (double)NAN : is_gemm ? 0.05 : 0.10;
+    cell->p90_goal = is_gemm && !is_small ? 0.15 : (double)NAN;
+    return cell;
+}
+
+/* Benchmarks of inference engines time the write into the cache of keys and values as well. */
+static double predicted_s(const struct gpu *gpu, const struct kernel *kernel, double copy_bytes)
+{
+    const struct kernel copy = {
+        .name = "copy", .kind = KERNEL_COPY_IN, .dtype = kernel->dtype, .bytes = copy_bytes};
+    return gpu_kernel_burst_s(gpu, kernel) +
+           (copy_bytes > 0 ? gpu_kernel_burst_s(gpu, &copy) : 0.0);
+}
+
+static enum status take_row(struct reading *reading, const struct csv_row *row)
+{
+    struct kernel kernel;
+    double us;
+    double copy_bytes;
+    enum status status = read_kernel(reading, row, &kernel, &us);
+    if (status == STATUS_OK)
+        status = read_number(reading, row, COLUMN_COPY_BYTES, &copy_bytes);
+    if (status != STATUS_OK)
+        return status;
+    reading->validation->rows++;
+    const struct loaded_gpu *loaded = gpu_of(reading, cell_text(reading, row, COLUMN_GPU));
+    if (loaded->problem) {
+        skip(reading, loaded->problem);
+        return STATUS_OK;
+    }
+    if (kernel.flop > 0 && loaded->gpu.peak_flop_per_s[kernel.dtype] <= 0) {
+        skip(reading, arena_printf(reading->arena, "'%s' has no peak for %s", loaded->gpu.name,
+                                   dtype_name(kernel.dtype)));
+        return STATUS_OK;
+    }
+    reading->validation->rows_used++;
+    struct kernel_cell *cell = cell_of(reading, loaded->gpu.name, &kernel);
+    *ARENA_PUSH(reading->arena, &cell->errors) =
+        predicted_s(&loaded->gpu, &kernel, copy_bytes) / (us * 1e-6) - 1;
+    return STATUS_OK;
+}
+
+static void cell_judge(struct arena *arena, struct kernel_cell *cell)
+{
+    cell->score = score_of(arena, cell->errors.items, cell->errors.count);
+    bool is_good = (isnan(cell->median_goal) || cell->score.median_abs_err <= cell->median_goal) &&
+                   (isnan(cell->p90_goal) || cell->score.p90_abs_err <= cell->p90_goal);
+    if (isnan(cell->median_goal))
+        cell->verdict = KERNEL_NO_GOAL;
+    else if (cell->score.n < cell_rows_least)
+        cell->verdict = KERNEL_ASSUMED;
+    else
+        cell->verdict = is_good ? KERNEL_REACHED : KERNEL_MISSED;
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static enum status take_file(struct reading *reading, const char *path)
+{
+    struct csv_table table = {0};
+    enum status status = csv_load(reading->arena, path, &table, reading->diag);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        reading->columns[i] = csv_column(&table, column_names[i]);
+        if (i <= COLUMN_US && reading->columns[i] < 0) {
+            diag_add(reading->diag, DIAG_ERROR, table.header.items[0].place, NULL,
+                     "there is no column '%s'", column_names[i]);
+            return STATUS_INPUT;
+        }
+    }
+    for (int32_t i = 0; i < table.rows.count && status == STATUS_OK; i++)
+        status = take_row(reading, &table.rows.items[i]);
+    return status;
+}
+
+static enum status take_if_there(struct reading *reading, const char *file_name)
+{
+    const char *path =
+        data_path(reading->arena, reading->data_folders, "results/measured/kernels", file_name);
+    return path ? take_file(reading, path) : STATUS_OK;
+}
+
+static enum status take_hold_out(struct reading *reading)
+{
+    static const char *const kinds[] = {"gemm", "attention", "memory"};
+    const char *const *names = data_names(reading->arena, reading->data_folders, "topologies/gpus");
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (status == STATUS_OK)
+            status = take_if_there(reading, arena_printf(reading->arena, "%s.csv", kinds[i]));
+        for (int32_t k = 0; names[k] != NULL && status == STATUS_OK; k++)
+            status = take_if_there(reading,
+                                   arena_printf(reading->arena, "%s-%s.csv", kinds[i], names[k]));
+    }
+    return status;
+}
+
+enum status kernel_validation_run(struct arena *arena, const char *csv_path,
+                                  struct kernel_validation *validation, struct diag *diag)
+{
+    struct reading reading = {.arena = arena,
+                              .diag = diag,
+                              .data_folders = data_folders_find(arena),
+                              .validation = validation};
+    *validation = (struct kernel_validation){0};
+    enum status status = csv_path ? take_file(&reading, csv_path) : take_hold_out(&reading);
+    for (int32_t i = 0; i < reading.gpus.count; i++)
+        gpu_release(&reading.gpus.items[i].gpu);
+    for (int32_t i = 0; i < validation->cells.count; i++) {
+        cell_judge(arena, &validation->cells.items[i]);
+        validation->verdicts[validation->cells.items[i].verdict]++;
+    }
+    validation->skipped = reading.skipped.items;
+    validation->skipped_count = reading.skipped.count;
+    return status;
+}
