@@ -1,5 +1,16 @@
-/* model/kernel_private.h: FLOP and bytes of GEMMs and of causal flash attention. */
+/* model/kernel_emit.c: FLOP and bytes of GEMMs and of fused attention. */
 #include "model/kernel_private.h"
+
+#include <string.h>
+
+const char *join_names(struct arena *arena, const char *a, const char *b)
+{
+    size_t a_length = strlen(a), b_length = strlen(b);
+    char *text = arena_alloc(arena, a_length + b_length + 1);
+    memcpy(text, a, a_length);
+    memcpy(text + a_length, b, b_length);
+    return text;
+}
 
 static struct kernel *push(struct kernel_sink *sink, const char *name, enum kernel_kind kind)
 {
@@ -8,20 +19,25 @@ static struct kernel *push(struct kernel_sink *sink, const char *name, enum kern
     kernel->kind = kind;
     kernel->pass = sink->pass;
     kernel->dtype = sink->dtype;
+    kernel->impl = sink->impl;
     return kernel;
 }
 
-void emit_gemm(struct kernel_sink *sink, const char *name, int64_t m, int64_t n, int64_t k)
+void emit_gemm(struct kernel_sink *sink, const char *name, struct gemm_shape shape)
 {
-    double rows = (double)m, columns = (double)n, inner = (double)k;
     struct kernel *kernel = push(sink, name, KERNEL_GEMM);
-    kernel->m = m;
-    kernel->n = n;
-    kernel->k = k;
-    kernel->batch = 1;
-    kernel->flop = 2.0 * rows * columns * inner;
-    kernel->bytes =
-        (double)dtype_bytes(sink->dtype) * (rows * inner + inner * columns + rows * columns);
+    double rows = (double)shape.m, columns = (double)shape.n, inner = (double)shape.k;
+    double output_bytes = (double)dtype_bytes(sink->dtype);
+    if (shape.is_fp8)
+        kernel->dtype = DTYPE_FP8;
+    kernel->m = shape.m;
+    kernel->n = shape.n;
+    kernel->k = shape.k;
+    kernel->batch = shape.batch > 0 ? shape.batch : 1;
+    double batch = (double)kernel->batch;
+    kernel->flop = shape.flop > 0.0 ? shape.flop : 2.0 * batch * rows * columns * inner;
+    kernel->bytes = batch * ((double)dtype_bytes(kernel->dtype) * (rows * inner + inner * columns) +
+                             output_bytes * rows * columns);
 }
 
 void emit_bytes(struct kernel_sink *sink, const char *name, enum kernel_kind kind, double bytes)
@@ -29,15 +45,30 @@ void emit_bytes(struct kernel_sink *sink, const char *name, enum kernel_kind kin
     push(sink, name, kind)->bytes = bytes;
 }
 
+/* (query, key) pairs that count, of one head. */
+static double attention_pairs(const struct attention_shape *shape)
+{
+    double queries = (double)shape->queries, keys = (double)shape->keys;
+    double window = (double)shape->window;
+    if (!shape->is_causal)
+        return queries * keys;
+    if (shape->window > 0 && shape->window < shape->keys)
+        return window * queries - window * window / 2.0;
+    return queries * keys / 2.0;
+}
+
 void emit_attention(struct kernel_sink *sink, const char *name, struct attention_shape shape)
 {
-    double products = sink->pass == PASS_FORWARD ? 2.0 : 5.0;
-    double s = (double)shape.sequence;
+    bool is_forward = sink->pass == PASS_FORWARD;
+    double qk_products = is_forward ? 1.0 : 3.0, v_products = is_forward ? 1.0 : 2.0;
     struct kernel *kernel = push(sink, name, KERNEL_ATTENTION);
-    kernel->m = shape.sequence;
-    kernel->n = shape.sequence;
-    kernel->k = shape.head_dim;
+    kernel->m = shape.queries;
+    kernel->n = shape.keys;
+    kernel->k = shape.qk_dim;
     kernel->batch = shape.batch * shape.heads;
-    kernel->flop = products * 2.0 * (double)kernel->batch * s * s * (double)shape.head_dim / 2.0;
+    kernel->attention = shape.impl;
+    kernel->is_causal = shape.is_causal;
+    kernel->flop = 2.0 * (double)kernel->batch * attention_pairs(&shape) *
+                   (qk_products * (double)shape.qk_dim + v_products * (double)shape.v_dim);
     kernel->bytes = shape.bytes;
 }

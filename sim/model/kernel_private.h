@@ -17,18 +17,34 @@ struct kernel_sink {
     struct kernel_list *list;
     enum kernel_pass pass;
     enum dtype dtype;
+    enum kernel_impl impl; /* of single memory-bound kernels */
 };
 
-void emit_gemm(struct kernel_sink *sink, const char *name, int64_t m, int64_t n, int64_t k);
+struct gemm_shape {
+    int64_t m, n, k;
+    int64_t batch; /* 0: one */
+    double flop;   /* 0: 2·batch·m·n·k */
+    bool is_fp8;
+};
+void emit_gemm(struct kernel_sink *sink, const char *name, struct gemm_shape shape);
 /* A memory-bound kernel. */
 void emit_bytes(struct kernel_sink *sink, const char *name, enum kernel_kind kind, double bytes);
 
 struct attention_shape {
-    int64_t batch, sequence, heads, head_dim;
+    int64_t batch, queries, keys, heads, qk_dim, v_dim;
+    int64_t window; /* 0: none */
+    bool is_causal;
+    enum attention_impl impl;
     double bytes;
 };
-/* Flash attention, causal: forward 2 products of s·s·d a head, backward 5, of which half is done.
+/*
+ * Fused attention: forward a product with head width qk_dim and one with v_dim; backward those
+ * again, and their gradients: 3 of qk_dim, 2 of v_dim. A causal mask halves, a window of w keys
+ * leaves w·s − w²/2 of the s²/2 pairs.
  */
 void emit_attention(struct kernel_sink *sink, const char *name, struct attention_shape shape);
+
+/* "q_proj" + ".input_grad", in the arena. */
+const char *join_names(struct arena *arena, const char *a, const char *b);
 
 #endif

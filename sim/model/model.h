@@ -2,33 +2,37 @@
  * model/model.h: a network as modules → parameters, kernels, activations.
  *
  * `struct model_config` is what a file says (a Hugging Face config.json as it is, or our
- * `family: abstract`); `model_build` derives from it and from how it is trained the list of modules
- * in forward order. Equal modules share one `module_kind`, so a model costs O(kinds) to build.
+ * `family: decoder` / `family: abstract`); `model_build` derives from it and from how it is trained
+ * the list of modules in forward order. Equal modules share one `module_kind`, so a model costs
+ * O(kinds) to build.
  *
  * Letters: h hidden, q = heads·head_dim, k key/value width, f FFN width, a heads, V vocabulary, s
  * sequence, T tokens a microbatch, B bytes of the compute dtype.
  *
- * Llama block, per token forward FLOP (no bias): 2·(h·q + 2·h·k + q·h + 3·h·f) in GEMMs and
- * 2·s·q in causal attention (half of the full 4·s·q); backward GEMMs twice that, flash attention
- * backward 2.5 times its forward (fsdp_semantics.md 117). Llama-3-8B: 436,207,616 FLOP a token in
- * the GEMMs of a block.
+ * A block is attention (self, and cross in a T5 decoder) and an MLP (plain, gated, experts), each
+ * with its norm and residual. Per token forward FLOP of a gated block: 2·(h·q + 2·h·k + q·h +
+ * 3·h·f) in GEMMs and 2·s·q in causal attention (half of the full 4·s·q; without a mask all of it;
+ * eager attention computes the full square); backward GEMMs twice that, flash attention backward
+ * 2.5 times its forward (fsdp_semantics.md 117). Llama-3-8B: 436,207,616 FLOP a token in the GEMMs
+ * of a block.
  *
- * Saved activations, flash attention and fused RMSNorm (ibid. 107): bytes per token =
- * B·(4h + 2q + 2k + 4f) + 4a + 8, which for q = h in bf16 is 12h + 4k + 8f + 4a + 8 (Llama-3-8B:
- * 168,072). They are the inputs and outputs of both norms, q, k, v, the attention output, gate, up,
- * silu(gate) and the product; fp32 log-sum-exp a head; fp32 1/rms a norm. The eager reference is
- * torchtitan (nn.RMSNorm is one kernel), not Hugging Face eager (ibid. 108, 24h + 8f); compiled
- * blocks use the same count, although a compiler may recompute silu(gate) and keep 2f·B less.
+ * Saved activations (ibid. 106-110) are counted tensor by tensor, as autograd keeps them:
+ * - Llama block in bf16, flash attention, norm in one kernel: 12h + 4k + 8f + 4a + 8 bytes a token
+ *   (Llama-3-8B: 168,072); inductor and Liger recompute silu(gate): 6f instead of 8f.
+ * - the same in eager mode, RMSNorm composed of PyTorch operations (fp32 copy of the input,
+ *   normalised tensor): 20h + 4k + 8f + 4a + 8, which for k = h is the 24h + 8f of 108.
+ * - eager attention: 2 bytes a score in bf16, 4 more where softmax runs in fp32, 3 with dropout
+ *   (mask and dropped copy): the 5as/h of Korthikanti et al. for a GPT-2 block.
  *
  * Loss, unchunked with fp32 upcast (ibid. 104): logits B·T·V (output of the head), fp32 copy 4·T·V
- * (freed after log-softmax), saved log-softmax 4·T·V, backward 4·T·V + 4·T·V.
+ * (freed after log-softmax), saved log-softmax 4·T·V, backward 4·T·V + 4·T·V. In n chunks the
+ * copies that do not stay are 1/n of that.
  *
- * Eager kernels: every op reads and writes its own operands, rotary in fp32 (cast, multiply, cast).
- * Compiled, block by block: residual add + norm, rotary of q and k, silu·mul and the sums of
- * gradients are fused; embedding, final norm, head and loss are as in eager.
+ * Which operation becomes which kernels, eager, compiled or hand-fused: the table in fusion.c.
+ * Compiling is block by block: embedding, final norm, head and loss are as in eager.
  *
- * Left out so far: other families, selective checkpointing, attention other than flash, dropout,
- * fusion by implementation (they come with the kernel tables).
+ * Left out: mixture of experts as a loop over experts (kernels are grouped GEMMs with tokens spread
+ * evenly), the vision part of multimodal files, attention to cached keys.
  */
 #ifndef FSDPSIM_MODEL_MODEL_H
 #define FSDPSIM_MODEL_MODEL_H
@@ -41,15 +45,109 @@
 #include "config/field.h"
 #include "model/kernel.h"
 
-enum model_family { FAMILY_LLAMA, FAMILY_ABSTRACT };
+enum model_family {
+    FAMILY_TRANSFORMER,
+    FAMILY_LLAMA = FAMILY_TRANSFORMER, /* name of before */
+    FAMILY_ABSTRACT
+};
 
-/* Llama-like, Hugging Face names and defaults (transformers LlamaConfig: 32 layers, 4096, …). */
-struct llama_config {
-    int64_t hidden_size, intermediate_size, num_hidden_layers;
+/* What `model_type` of a config.json says; TYPE_DECODER: `family: decoder`. */
+enum model_type {
+    TYPE_DECODER,
+    TYPE_LLAMA,
+    TYPE_MISTRAL,
+    TYPE_MIXTRAL,
+    TYPE_QWEN2,
+    TYPE_QWEN2_MOE,
+    TYPE_QWEN3,
+    TYPE_QWEN3_MOE,
+    TYPE_GEMMA,
+    TYPE_GEMMA2,
+    TYPE_GEMMA3,
+    TYPE_PHI,
+    TYPE_PHI3,
+    TYPE_DEEPSEEK_V2,
+    TYPE_DEEPSEEK_V3,
+    TYPE_GPT_OSS,
+    TYPE_GPT2,
+    TYPE_GPT_BIGCODE,
+    TYPE_GPT_NEOX,
+    TYPE_OPT,
+    TYPE_BLOOM,
+    TYPE_FALCON,
+    TYPE_MPT,
+    TYPE_T5,
+    TYPE_BERT,
+    TYPE_VIT,
+    MODEL_TYPE_COUNT
+};
+
+enum norm_kind { NORM_RMS, NORM_LAYER };
+enum position_kind {
+    POSITION_ROTARY,
+    POSITION_LEARNED,
+    POSITION_ALIBI,
+    POSITION_RELATIVE, /* T5: a table of buckets added to the scores */
+    POSITION_NONE
+};
+/* Silu, gelu and relu cost the same; gelu_new is composed of eight operations in eager mode. */
+enum activation_kind { ACTIVATION_SMOOTH, ACTIVATION_RELU, ACTIVATION_GELU_NEW };
+enum mpt_attention { MPT_MULTIHEAD, MPT_MULTIQUERY, MPT_GROUPED };
+enum bert_head { BERT_HEAD_POOLER, BERT_HEAD_LM };
+
+/* How the blocks of a decoder are made, where no key of a config.json says it. */
+struct decoder_traits {
+    int norm, position;      /* enum norm_kind, position_kind */
+    int64_t norms_per_layer; /* 1: shared by both parts; 2; 4: before and after each part */
+    bool is_parallel;        /* attention and MLP read the same input */
+    bool is_gated;           /* gate and up projections */
+    bool has_qkv_bias, has_o_bias, has_mlp_bias, has_head_bias, has_norm_bias, has_qk_norm;
+    bool has_fused_qkv, has_fused_gate_up; /* one GEMM */
+    bool is_weight_transposed;             /* GPT-2's Conv1D keeps (in, out): rows are inputs */
+    bool has_embedding_norm, has_embedding_scale;
+    bool has_native_softmax; /* eager attention: softmax in the compute dtype, not in fp32 */
+};
+
+/*
+ * What a file of any transformer says, under one set of names (Hugging Face's Llama names where it
+ * has one). Which keys fill them and what they default to differs by model_type: model_fields.c.
+ */
+struct decoder_config {
+    int64_t hidden_size, intermediate_size, num_hidden_layers;  /* f 0: 4h */
     int64_t num_attention_heads, num_key_value_heads, head_dim; /* 0: heads; hidden/heads */
-    int64_t vocab_size;
+    int64_t vocab_size, max_position_embeddings;
     bool tie_word_embeddings, attention_bias, mlp_bias;
     const char *hidden_act;
+    double embedding_dropout, attention_dropout, hidden_dropout; /* probabilities */
+    double rotary_frac;                                          /* of a head, 0: all of it */
+
+    int64_t sliding_window;         /* 0: none */
+    int64_t sliding_window_pattern; /* every so many layers one is full; 0: none is */
+    int64_t max_window_layers;      /* the layers before this one are full */
+    bool use_sliding_window;
+    struct config_list layer_types; /* const char *: full_attention, sliding_attention */
+    double final_logit_softcapping;
+
+    int64_t num_experts, num_experts_per_tok, moe_intermediate_size, n_shared_experts;
+    int64_t shared_expert_intermediate_size, first_k_dense_replace, moe_layer_freq;
+    struct config_list mlp_only_layers;
+
+    int64_t q_lora_rank, kv_lora_rank, qk_rope_head_dim, qk_nope_head_dim, v_head_dim; /* MLA */
+
+    int attn_type;                                              /* MPT, enum mpt_attention */
+    double expansion_ratio;                                     /* MPT */
+    bool no_bias, learned_pos_emb, alibi, qk_ln, multi_query;   /* MPT, Falcon */
+    bool new_decoder_architecture, parallel_attn, has_bias;     /* Falcon, OPT */
+    int64_t num_ln_in_parallel_attn;                            /* Falcon */
+    bool use_parallel_residual;                                 /* GPT-NeoX */
+    bool do_layer_norm_before, removes_final_norm;              /* OPT */
+    int64_t word_embed_proj_dim;                                /* OPT */
+    int64_t num_decoder_layers, relative_attention_num_buckets; /* T5 */
+    int64_t type_vocab_size;                                    /* BERT */
+    int head;                                                   /* BERT, enum bert_head */
+    int64_t image_size, patch_size, num_channels, num_labels;   /* ViT */
+
+    struct decoder_traits traits; /* family: decoder only */
 };
 
 /* family: abstract: numbers given directly. */
@@ -68,14 +166,19 @@ struct abstract_config {
 
 struct model_config {
     enum model_family family;
+    int type;         /* enum model_type of a transformer */
     const char *name; /* `name:`, else the file's stem, else NULL (then the built model is named
-                         after its family) */
-    struct llama_config llama;
+                         after its type) */
+    union {
+        struct decoder_config decoder;
+        struct decoder_config llama; /* name of before */
+    };
     struct abstract_config abstract;
 };
 
 /* FIELD_REF helper: chooses the table by `family:` or `model_type:`; unknown ones are errors that
-   list the known. The bound struct is struct model_config. */
+   list the known; a multimodal file is read at its `text_config`. The bound struct is struct
+   model_config. */
 const struct field_table *model_choose_table(const struct node *map, struct diag *diag);
 /* Every table, for `schema model`; NULL-ended. */
 extern const struct field_table *const model_tables[];
@@ -120,22 +223,25 @@ enum module_role { MODULE_EMBEDDING, MODULE_BLOCK, MODULE_NORM, MODULE_HEAD, MOD
 
 struct module_kind {
     enum module_role role;
+    const char *label; /* "block", "block.moe", "encoder.block" */
     struct param *params;
     int32_t param_count;
     int64_t numel; /* sum of params */
     struct kernel_list forward, backward;
     /*
      * Kept from forward to backward, in bytes; a tensor between two modules is counted by the one
-     * that reads it. With full checkpointing of a block: its input only; `recompute_saved_bytes` is
-     * then the full set that stands during its backward. The input is part of both, so recomputing
-     * allocates recompute_saved_bytes − saved_bytes.
+     * that reads it. A module that recomputes (checkpointing) keeps less (its input, and what the
+     * policy saves); `recompute_saved_bytes` then stands during its backward. The one is part of
+     * the other, so recomputing allocates recompute_saved_bytes − saved_bytes.
      */
     int64_t saved_bytes, recompute_saved_bytes;
-    bool is_recomputed; /* backward first runs `forward` again */
+    bool is_recomputed;           /* backward first runs `recompute` */
+    struct kernel_list recompute; /* what of `forward` runs again; may share its items */
+    double recompute_flop;        /* of model_flop, the part that runs again */
     /*
      * Largest extra live at once beside the saved set (all of it, until the module is done) and,
      * in forward, the output. Backward includes the gradient that comes in and the one that goes
-     * out, not the gradients of parameters (formulas: llama_block.c). One exception: the gradient
+     * out, not the gradients of parameters (formulas: block_memory.c). One exception: the gradient
      * of the logits (the head's output_bytes) is a tensor of its own, which lives from when the
      * loss's backward has given up its temporaries to the end of the head's backward; neither
      * counts it beside its peak.
@@ -144,7 +250,7 @@ struct module_kind {
     int64_t backward_temp_bytes;
     int64_t output_bytes;
     double model_flop;     /* forward, counted as the MFU conventions do (full attention) */
-    int32_t host_op_count; /* ops of the forward before fusion; eager: one a kernel */
+    int32_t host_op_count; /* kernels of the forward */
 };
 
 struct module {
@@ -161,13 +267,16 @@ struct model {
                                abstract: no kernels either) */
     int32_t module_count;
     int64_t parameters;                 /* exact; tied weights once */
+    int64_t active_parameters;          /* of them, what one token passes (experts: top_k) */
     int64_t input_embedding_parameters; /* 0 when tied to the output */
-    int64_t layers, heads, head_dim;
+    int64_t layers, heads, head_dim;    /* head_dim: mean of query's and value's */
+    int64_t hidden_size, vocab_size;    /* 0: abstract */
     bool is_tied;
     int64_t tokens; /* per GPU and microbatch: seq_len × micro_batch */
     int64_t seq_len;
-    /* Model FLOP per token, forward + backward, convention `torchtitan`:
-       6·(N − untied input embedding) + 6·L·heads·(d_qk + d_v)·s. */
+    /* Model FLOP per token, forward + backward, convention `torchtitan`: 6·(active N − untied input
+       embedding) + 6·L·heads·(d_qk + d_v)·s. Encoders (T5, BERT, ViT): three times the forward of
+       the modules, over `tokens`. */
     double flop_per_token;
 };
 
@@ -177,7 +286,9 @@ MUST_CHECK enum status model_build(struct arena *arena, const struct model_confi
                                    const struct train_shape *shape, struct model **model,
                                    struct diag *diag);
 
-/* Parameters in closed form, without building kernels (for `memory`, `list`). */
+/* Parameters without building kernels (for `memory`, `list`). */
 int64_t model_config_parameters(const struct model_config *config);
+/* Of them, what one token passes: all, but for experts that are not chosen. */
+int64_t model_config_active_parameters(const struct model_config *config);
 
 #endif

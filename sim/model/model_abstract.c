@@ -3,7 +3,8 @@
  *
  * A unit is one block with one parameter of `parameters` rows of one element (so that sharding by
  * rows pads by less than one row a GPU), one kernel a pass whose duration is given, and a number of
- * saved bytes. Full checkpointing keeps the unit's input and runs its forward again. Model FLOP
+ * saved bytes. Checkpointing of any kind keeps the unit's input and runs its forward again (every:
+ * of every k-th unit). Model FLOP
  * follow parameters: 2 a parameter and token forward, or a third of `flop_per_token` shared in that
  * proportion.
  */
@@ -63,9 +64,11 @@ static void add_given(struct arena *arena, struct kernel_list *list, enum kernel
 }
 
 static void build_unit(struct arena *arena, const struct abstract_unit *unit,
-                       const struct train_shape *shape, struct module_kind *kind)
+                       const struct train_shape *shape, bool is_recomputed,
+                       struct module_kind *kind)
 {
     kind->role = MODULE_BLOCK;
+    kind->label = "unit";
     kind->params = ARENA_NEW(arena, struct param);
     kind->params[0] = (struct param){.name = "weight", .dim0 = unit->parameters, .rest = 1};
     kind->param_count = 1;
@@ -75,8 +78,9 @@ static void build_unit(struct arena *arena, const struct abstract_unit *unit,
     kind->saved_bytes = (int64_t)unit->saved_activation_bytes;
     kind->output_bytes = (int64_t)unit->input_activation_bytes;
     kind->host_op_count = 1;
-    if (shape->checkpointing == CHECKPOINT_FULL) {
+    if (is_recomputed) {
         kind->is_recomputed = true;
+        kind->recompute = kind->forward;
         kind->recompute_saved_bytes = kind->saved_bytes;
         kind->saved_bytes = (int64_t)unit->input_activation_bytes;
     }
@@ -96,24 +100,35 @@ void abstract_build(struct arena *arena, const struct abstract_config *abstract,
                                : 6.0;
     model->flop_per_token = per_parameter * (double)model->parameters;
 
-    model->kinds = ARENA_ARRAY(arena, struct module_kind, unit_count + 1);
-    model->kind_count = unit_count + 1;
-    for (int32_t i = 0; i < unit_count; i++) {
-        build_unit(arena, &units[i], shape, &model->kinds[i]);
-        model->kinds[i].model_flop =
-            per_parameter / 3.0 * (double)units[i].parameters * (double)model->tokens;
+    bool is_mixed = shape->checkpointing == CHECKPOINT_EVERY && shape->checkpoint_every > 1;
+    int32_t block_kind_count = is_mixed ? 2 * unit_count : unit_count;
+    model->kinds = ARENA_ARRAY(arena, struct module_kind, block_kind_count + 1);
+    model->kind_count = block_kind_count + 1;
+    for (int32_t i = 0; i < block_kind_count; i++) {
+        const struct abstract_unit *unit = &units[i % unit_count];
+        struct module_kind *kind = &model->kinds[i];
+        bool is_recomputed =
+            shape->checkpointing != CHECKPOINT_NONE && (!is_mixed || i >= unit_count);
+        build_unit(arena, unit, shape, is_recomputed, kind);
+        kind->model_flop = per_parameter / 3.0 * (double)unit->parameters * (double)model->tokens;
+        kind->recompute_flop = is_recomputed ? kind->model_flop : 0.0;
     }
-    model->kinds[unit_count].role = MODULE_LOSS;
+    model->kinds[block_kind_count].role = MODULE_LOSS;
+    model->kinds[block_kind_count].label = "loss";
 
     model->layers = (int64_t)module_count;
+    model->active_parameters = model->parameters;
     model->modules = ARENA_ARRAY(arena, struct module, model->layers + 1);
     for (int64_t round = 0; round < abstract->repeat; round++)
         for (int32_t i = 0; i < unit_count; i++)
             for (int64_t j = 0; j < units[i].repeat; j++) {
                 struct module *module = &model->modules[model->module_count];
-                module->kind_idx = i;
+                bool is_recomputed =
+                    is_mixed && (model->module_count + 1) % shape->checkpoint_every == 0;
+                module->kind_idx = is_recomputed ? i + unit_count : i;
                 module->name = arena_printf(arena, "units.%d", (int)model->module_count);
                 model->module_count++;
             }
-    model->modules[model->module_count++] = (struct module){.kind_idx = unit_count, .name = "loss"};
+    model->modules[model->module_count++] =
+        (struct module){.kind_idx = block_kind_count, .name = "loss"};
 }

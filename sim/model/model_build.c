@@ -1,58 +1,97 @@
 /* model/model_build.c: judges the sizes, then leaves the building to the family. */
-#include "model/model_private.h"
+#include <inttypes.h>
 
-/* Saved bytes of all layers and the loss at their largest, in double. */
-static double activation_estimate(const struct llama_dims *dims, const struct train_shape *shape)
+#include "model/network.h"
+
+/*
+ * Saved bytes of all layers and the loss, in double: not less than what any policy keeps, so that
+ * no count in bytes overflows.
+ */
+static double activation_estimate(const struct network *net, const struct train_shape *shape)
 {
-    double tokens = (double)shape->seq_len * (double)shape->micro_batch;
+    int64_t decoder_seq_len =
+        shape->decoder_seq_len > shape->seq_len ? shape->decoder_seq_len : shape->seq_len;
+    double tokens = (double)decoder_seq_len * (double)shape->micro_batch;
     double element = (double)dtype_bytes(shape->compute_dtype);
-    double block = element * (4.0 * (double)dims->h + 2.0 * (double)(dims->q + dims->k) +
-                              4.0 * (double)dims->f) +
-                   4.0 * (double)dims->a + 8.0;
-    return tokens * ((double)dims->layers * block + 14.0 * (double)dims->vocab);
+    double widths = 24.0 * (double)net->h +
+                    4.0 * (double)(2 * net->q + net->k + net->v + net->context) +
+                    7.0 * (double)net->f + 7.0 * (double)net->shared_f +
+                    (double)net->top_k * (2.0 * (double)net->h + 7.0 * (double)net->expert_f);
+    double block = element * widths + 16.0 * (double)net->a + 8.0 * (double)net->experts + 64.0;
+    bool is_eager = shape->attention == ATTENTION_EAGER || net->position == POSITION_RELATIVE;
+    if (is_eager)
+        block += 2.0 * (double)net->a * (double)decoder_seq_len * (2.0 * element + 5.0);
+    return tokens *
+           ((double)(net->layers + net->decoder_layers) * block + 14.0 * (double)net->vocab);
 }
 
-static enum status check_sizes(const struct model_config *config, const struct train_shape *shape,
-                               struct diag *diag)
+static enum status refuse(struct diag *diag, const char *hint, const char *text)
 {
-    double parameters = 0.0, activations = 0.0;
+    diag_add(diag, DIAG_ERROR, NO_PLACE, hint, "%s", text);
+    return STATUS_INPUT;
+}
+
+static enum status check_sizes(const struct model_config *config, const struct network *net,
+                               const struct train_shape *shape, struct diag *diag)
+{
     double tokens = (double)shape->seq_len * (double)shape->micro_batch;
-    if (config->family == FAMILY_LLAMA) {
-        struct llama_dims dims = llama_dims_of(&config->llama);
-        parameters = llama_parameters_estimate(&dims);
-        activations = activation_estimate(&dims, shape);
-    } else {
-        parameters = abstract_parameters_estimate(&config->abstract);
-        activations = abstract_saved_estimate(&config->abstract);
-    }
-    if (tokens > MODEL_MAX_TOKENS) {
-        diag_add(diag, DIAG_ERROR, NO_PLACE, "reduce seq_len or micro_batch",
-                 "%.3g tokens in one microbatch are too many", tokens);
-        return STATUS_INPUT;
-    }
-    if (!(parameters <= MODEL_MAX_PARAMETERS)) {
-        diag_add(diag, DIAG_ERROR, NO_PLACE, NULL, "a model of %.3g parameters is too large",
-                 parameters);
-        return STATUS_INPUT;
-    }
-    if (!(activations <= MODEL_MAX_ACTIVATION_BYTES)) {
-        diag_add(diag, DIAG_ERROR, NO_PLACE, "reduce seq_len or micro_batch",
-                 "activations of %.3g bytes are too large to count", activations);
-        return STATUS_INPUT;
-    }
+    bool is_abstract = config->family == FAMILY_ABSTRACT;
+    double parameters = is_abstract ? abstract_parameters_estimate(&config->abstract)
+                                    : network_parameters_estimate(net);
+    double activations =
+        is_abstract ? abstract_saved_estimate(&config->abstract) : activation_estimate(net, shape);
+    struct arena *arena = diag->arena;
+    if (tokens > MODEL_MAX_TOKENS)
+        return refuse(diag, "reduce seq_len or micro_batch",
+                      arena_printf(arena, "%.3g tokens in one microbatch are too many", tokens));
+    if (!(parameters <= MODEL_MAX_PARAMETERS))
+        return refuse(diag, NULL,
+                      arena_printf(arena, "a model of %.3g parameters is too large", parameters));
+    if (!(activations <= MODEL_MAX_ACTIVATION_BYTES))
+        return refuse(
+            diag, "reduce seq_len or micro_batch",
+            arena_printf(arena, "activations of %.3g bytes are too large to count", activations));
+    return STATUS_OK;
+}
+
+/* A table of learned positions bounds the sequence; a picture is one. */
+static enum status check_positions(const struct network *net, const struct train_shape *shape,
+                                   struct diag *diag)
+{
+    struct arena *arena = diag->arena;
+    if (net->position != POSITION_LEARNED)
+        return STATUS_OK;
+    if (net->kind == NETWORK_VISION && shape->seq_len != net->positions)
+        return refuse(diag,
+                      arena_printf(arena, "seq_len: %" PRId64 " (patches and one class token)",
+                                   net->positions),
+                      arena_printf(arena,
+                                   "a picture of this model is %" PRId64 " tokens, not %" PRId64,
+                                   net->positions, shape->seq_len));
+    if (shape->seq_len > net->positions)
+        return refuse(diag, "shorten seq_len, or give the model a longer table",
+                      arena_printf(arena,
+                                   "seq_len %" PRId64 " is longer than the model's %" PRId64
+                                   " learned positions",
+                                   shape->seq_len, net->positions));
     return STATUS_OK;
 }
 
 enum status model_build(struct arena *arena, const struct model_config *config,
                         const struct train_shape *shape, struct model **model, struct diag *diag)
 {
+    struct network net = {0};
+    enum status status = STATUS_OK;
     BUG_IF(shape->seq_len < 1 || shape->micro_batch < 1);
-    if (shape->compute_dtype == DTYPE_FP8) {
-        diag_add(diag, DIAG_ERROR, NO_PLACE, "accepted: fp32, bf16, fp16",
-                 "'fp8' is not a dtype to keep activations in");
-        return STATUS_INPUT;
-    }
-    enum status status = check_sizes(config, shape, diag);
+    if (shape->compute_dtype == DTYPE_FP8)
+        return refuse(diag, "accepted: fp32, bf16, fp16",
+                      "'fp8' is not a dtype to keep activations in");
+    bool is_abstract = config->family == FAMILY_ABSTRACT;
+    if (!is_abstract)
+        network_of(config, &net);
+    status = check_sizes(config, &net, shape, diag);
+    if (status == STATUS_OK && !is_abstract)
+        status = check_positions(&net, shape, diag);
     if (status != STATUS_OK)
         return status;
 
@@ -61,22 +100,30 @@ enum status model_build(struct arena *arena, const struct model_config *config,
     built->name = config->name;
     built->seq_len = shape->seq_len;
     built->tokens = shape->seq_len * shape->micro_batch;
-    if (config->family == FAMILY_LLAMA) {
-        struct llama_dims dims = llama_dims_of(&config->llama);
-        llama_build(arena, &dims, shape, built);
-    } else {
+    if (is_abstract)
         abstract_build(arena, &config->abstract, shape, built);
-    }
+    else
+        transformer_build(arena, &net, shape, built);
     if (built->name == NULL)
-        built->name = config->family == FAMILY_LLAMA ? "llama" : "abstract";
+        built->name = is_abstract ? "abstract" : model_type_word(net.type);
     *model = built;
     return STATUS_OK;
 }
 
 int64_t model_config_parameters(const struct model_config *config)
 {
+    struct network net;
     if (config->family == FAMILY_ABSTRACT)
         return abstract_parameters(&config->abstract);
-    struct llama_dims dims = llama_dims_of(&config->llama);
-    return llama_parameters(&dims);
+    network_of(config, &net);
+    return network_parameters(&net);
+}
+
+int64_t model_config_active_parameters(const struct model_config *config)
+{
+    struct network net;
+    if (config->family == FAMILY_ABSTRACT)
+        return abstract_parameters(&config->abstract);
+    network_of(config, &net);
+    return network_active_parameters(&net);
 }

@@ -6,25 +6,25 @@
 
 struct model_config fixture_llama_8b(void)
 {
-    return (struct model_config){.family = FAMILY_LLAMA,
+    return (struct model_config){.type = TYPE_LLAMA,
                                  .name = "llama-3.1-8b",
-                                 .llama = {.hidden_size = 4096,
-                                           .intermediate_size = 14336,
-                                           .num_hidden_layers = 32,
-                                           .num_attention_heads = 32,
-                                           .num_key_value_heads = 8,
-                                           .vocab_size = 128256}};
+                                 .decoder = {.hidden_size = 4096,
+                                             .intermediate_size = 14336,
+                                             .num_hidden_layers = 32,
+                                             .num_attention_heads = 32,
+                                             .num_key_value_heads = 8,
+                                             .vocab_size = 128256}};
 }
 
 struct model_config fixture_small(void)
 {
-    return (struct model_config){.family = FAMILY_LLAMA,
-                                 .llama = {.hidden_size = 96,
-                                           .intermediate_size = 160,
-                                           .num_hidden_layers = 3,
-                                           .num_attention_heads = 6,
-                                           .num_key_value_heads = 2,
-                                           .vocab_size = 1000}};
+    return (struct model_config){.type = TYPE_LLAMA,
+                                 .decoder = {.hidden_size = 96,
+                                             .intermediate_size = 160,
+                                             .num_hidden_layers = 3,
+                                             .num_attention_heads = 6,
+                                             .num_key_value_heads = 2,
+                                             .vocab_size = 1000}};
 }
 
 struct train_shape fixture_shape(int64_t seq_len, int64_t micro_batch)

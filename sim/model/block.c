@@ -1,0 +1,317 @@
+/* model/block.c: a block put together from norms, attention and MLP, forward and backward. */
+#include "model/block.h"
+
+void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, const char *name,
+              double elements)
+{
+    emit_op(sink, block->mode, op, name, (struct fusion_size){.elements = elements});
+}
+
+/* ---- linear layers ------------------------------------------------------------------------ */
+
+/* Dynamic scaling of one operand to float8. */
+static void cast_fp8(struct block *block, struct kernel_sink *sink, const char *name,
+                     const char *suffix, double elements)
+{
+    bool is_rowwise = block->shape->float8 == FLOAT8_ROWWISE;
+    block_op(block, sink, is_rowwise ? FUSION_FP8_ROWWISE : FUSION_FP8_TENSORWISE,
+             join_names(block->arena, name, suffix), elements);
+}
+
+void linear_forward(struct block *block, const struct linear *linear)
+{
+    bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
+    if (is_fp8) {
+        double inputs = (double)linear->inputs;
+        if (!linear->shares_input || block->mode != FUSION_COMPILED)
+            cast_fp8(block, &block->forward, linear->name, ".input",
+                     (double)linear->tokens * inputs);
+        cast_fp8(block, &block->forward, linear->name, ".weight", (double)linear->outputs * inputs);
+    }
+    emit_gemm(
+        &block->forward, linear->name,
+        (struct gemm_shape){
+            .m = linear->tokens, .n = linear->outputs, .k = linear->inputs, .is_fp8 = is_fp8});
+}
+
+/*
+ * Float8: the gradient, the weight and the input are cast again, as their other dimension is the
+ * inner one now; with a scale a row the gradient needs both directions.
+ */
+static void cast_fp8_grads(struct block *block, const struct linear *linear)
+{
+    double tokens = (double)linear->tokens, outputs = (double)linear->outputs;
+    double inputs = (double)linear->inputs;
+    struct kernel_sink *sink = &block->backward;
+    cast_fp8(block, sink, linear->name, ".output_grad", tokens * outputs);
+    if (block->shape->float8 == FLOAT8_ROWWISE)
+        cast_fp8(block, sink, linear->name, ".output_grad_t", tokens * outputs);
+    cast_fp8(block, sink, linear->name, ".weight", outputs * inputs);
+    if (!linear->shares_input || block->mode != FUSION_COMPILED)
+        cast_fp8(block, sink, linear->name, ".input", tokens * inputs);
+}
+
+void linear_backward(struct block *block, const struct linear *linear)
+{
+    struct kernel_sink *sink = &block->backward;
+    bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
+    if (is_fp8)
+        cast_fp8_grads(block, linear);
+    emit_gemm(
+        sink, join_names(block->arena, linear->name, ".input_grad"),
+        (struct gemm_shape){
+            .m = linear->tokens, .n = linear->inputs, .k = linear->outputs, .is_fp8 = is_fp8});
+    emit_gemm(
+        sink, join_names(block->arena, linear->name, ".weight_grad"),
+        (struct gemm_shape){
+            .m = linear->outputs, .n = linear->inputs, .k = linear->tokens, .is_fp8 = is_fp8});
+    if (linear->has_bias) {
+        struct fusion_size size = {.elements = (double)linear->tokens * (double)linear->outputs,
+                                   .weight_bytes =
+                                       (double)(block->element_bytes * linear->outputs)};
+        emit_op(sink, block->mode, FUSION_BIAS_GRAD,
+                join_names(block->arena, linear->name, ".bias_grad"), size);
+    }
+}
+
+/* ---- norms and residuals ------------------------------------------------------------------ */
+
+int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows)
+{
+    return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes,
+                                   block->tokens * width, rows);
+}
+
+static void norm(struct block *block, struct kernel_sink *sink, const char *name,
+                 bool follows_residual, int reader_count)
+{
+    const struct network *net = block->net;
+    enum fusion_op op = net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM;
+    if (follows_residual)
+        op = net->norm == NORM_RMS ? FUSION_RMS_NORM_RESIDUAL : FUSION_LAYER_NORM_RESIDUAL;
+    struct fusion_size size = {.elements = (double)block->tokens * (double)net->h,
+                               .tokens = (double)block->tokens,
+                               .weight_bytes = (double)(block->element_bytes * net->h),
+                               .reader_count = (double)reader_count};
+    emit_op(sink, block->mode, op, name, size);
+}
+
+/* A norm's backward: the readers' gradients first, afterwards the residual's. */
+static void norm_backward(struct block *block, const char *name, int reader_count,
+                          bool has_residual)
+{
+    double hidden = (double)block->tokens * (double)block->net->h;
+    struct kernel_sink *sink = &block->backward;
+    for (int i = 1; i < reader_count; i++)
+        block_op(block, sink, FUSION_GRAD_SUM, "grad_sum", hidden);
+    norm(block, sink, name, false, reader_count);
+    if (has_residual)
+        block_op(block, sink, FUSION_GRAD_SUM, "residual.grad_sum", hidden);
+}
+
+static void dropout(struct block *block, struct kernel_sink *sink, const char *name)
+{
+    if (block->net->hidden_dropout > 0.0)
+        block_op(block, sink, FUSION_DROPOUT, name, (double)block->tokens * (double)block->net->h);
+}
+
+/* ---- children ----------------------------------------------------------------------------- */
+
+static void end_child(struct block *block, enum block_part part, int64_t saved_bytes,
+                      int64_t input_bytes)
+{
+    BUG_IF(block->child_count >= BLOCK_CHILDREN_MAX);
+    block->children[block->child_count++] =
+        (struct block_child){.part = part,
+                             .saved_bytes = saved_bytes,
+                             .input_bytes = input_bytes,
+                             .kernel_end = block->kind->forward.count};
+}
+
+static void norm_child(struct block *block, const char *name, bool follows_residual)
+{
+    norm(block, &block->forward, name, follows_residual, 1);
+    end_child(block, PART_NORM, norm_saved_bytes(block, block->net->h, block->tokens),
+              block->hidden_bytes);
+}
+
+static void attention_child(struct block *block, const struct attention_part *part, bool owns_input)
+{
+    int64_t saved = attention_saved_bytes(block, part);
+    attention_forward(block, part);
+    if (!owns_input)
+        saved -= block->hidden_bytes;
+    end_child(block, PART_ATTENTION, saved, owns_input ? block->hidden_bytes : 0);
+}
+
+static void mlp_child(struct block *block, bool owns_input)
+{
+    int64_t saved = mlp_saved_bytes(block);
+    mlp_forward(block);
+    if (!owns_input)
+        saved -= block->hidden_bytes;
+    end_child(block, PART_MLP, saved, owns_input ? block->hidden_bytes : 0);
+}
+
+/* After a part: post-norm, dropout, the sum with the residual. */
+static void close_part(struct block *block, const char *post_norm, const char *name, bool is_last)
+{
+    int64_t mask = block->net->hidden_dropout > 0.0 ? block->tokens * block->net->h : 0;
+    if (block->net->traits.norms_per_layer == 4)
+        norm_child(block, post_norm, false);
+    dropout(block, &block->forward, join_names(block->arena, name, ".dropout"));
+    block_op(block, &block->forward, is_last ? FUSION_RESIDUAL : FUSION_RESIDUAL_INSIDE,
+             join_names(block->arena, name, ".residual"),
+             (double)block->tokens * (double)block->net->h);
+    end_child(block, PART_OUTSIDE, mask, 0);
+}
+
+static struct attention_part self_part(const struct block *block)
+{
+    const struct block_spec *spec = block->spec;
+    return (struct attention_part){false, spec->tokens, spec->seq_len, spec->tokens, spec->seq_len};
+}
+
+static struct attention_part cross_part(const struct block *block)
+{
+    const struct block_spec *spec = block->spec;
+    return (struct attention_part){true, spec->tokens, spec->seq_len, spec->cross_tokens,
+                                   spec->cross_seq_len};
+}
+
+/* ---- sequences ---------------------------------------------------------------------------- */
+
+static const char *second_norm_name(const struct block *block)
+{
+    return block->net->traits.norms_per_layer == 4 ? "pre_feedforward_layernorm"
+                                                   : "post_attention_layernorm";
+}
+
+static void build_forward(struct block *block)
+{
+    const struct decoder_traits *traits = &block->net->traits;
+    const struct attention_part self = self_part(block);
+    bool is_parallel = traits->is_parallel, has_one_norm = traits->norms_per_layer == 1;
+    norm_child(block, "input_layernorm", false);
+    if (is_parallel && !has_one_norm)
+        norm_child(block, "post_attention_layernorm", false);
+    attention_child(block, &self, true);
+    if (is_parallel) {
+        mlp_child(block, !has_one_norm);
+        dropout(block, &block->forward, "attention.dropout");
+        block_op(block, &block->forward, FUSION_RESIDUAL_INSIDE, "attention.residual",
+                 (double)block->tokens * (double)block->net->h);
+        close_part(block, "", "mlp", true);
+        return;
+    }
+    close_part(block, "post_attention_layernorm", "attention", false);
+    if (block->spec->has_cross) {
+        const struct attention_part cross = cross_part(block);
+        norm_child(block, "cross_attention_layernorm", true);
+        attention_child(block, &cross, true);
+        close_part(block, "", "cross_attention", false);
+    }
+    norm_child(block, second_norm_name(block), true);
+    mlp_child(block, true);
+    close_part(block, "post_feedforward_layernorm", "mlp", true);
+}
+
+static void open_part_backward(struct block *block, const char *post_norm, const char *name)
+{
+    dropout(block, &block->backward, join_names(block->arena, name, ".dropout"));
+    if (block->net->traits.norms_per_layer == 4)
+        norm_backward(block, post_norm, 1, false);
+}
+
+static void build_parallel_backward(struct block *block)
+{
+    const struct attention_part self = self_part(block);
+    int attention_readers = attention_reader_count(block), mlp_readers = mlp_reader_count(block);
+    dropout(block, &block->backward, "mlp.dropout");
+    mlp_backward(block);
+    dropout(block, &block->backward, "attention.dropout");
+    attention_backward(block, &self);
+    if (block->net->traits.norms_per_layer == 1) {
+        norm_backward(block, "input_layernorm", attention_readers + mlp_readers, true);
+        return;
+    }
+    norm_backward(block, "post_attention_layernorm", mlp_readers, true);
+    norm_backward(block, "input_layernorm", attention_readers, true);
+}
+
+static void build_backward(struct block *block)
+{
+    const struct attention_part self = self_part(block);
+    if (block->net->traits.is_parallel) {
+        build_parallel_backward(block);
+        return;
+    }
+    open_part_backward(block, "post_feedforward_layernorm", "mlp");
+    mlp_backward(block);
+    norm_backward(block, second_norm_name(block), mlp_reader_count(block), true);
+    if (block->spec->has_cross) {
+        const struct attention_part cross = cross_part(block);
+        open_part_backward(block, "", "cross_attention");
+        attention_backward(block, &cross);
+        norm_backward(block, "cross_attention_layernorm", 1, true);
+    }
+    open_part_backward(block, "post_attention_layernorm", "attention");
+    attention_backward(block, &self);
+    norm_backward(block, "input_layernorm", attention_reader_count(block), true);
+}
+
+static void add_param(void *context, const char *name, int64_t rows, int64_t rest)
+{
+    struct block *block = context;
+    *ARENA_PUSH(block->arena, &block->params) =
+        (struct param){.name = name, .dim0 = rows, .rest = rest};
+    block->kind->numel += rows * rest;
+}
+
+/* Model FLOP of the forward: products, and attention without the mask's saving. */
+static void count_flop(struct block *block)
+{
+    const struct attention_part self = self_part(block), cross = cross_part(block);
+    double width = (double)(block->net->d_qk + block->net->d_v);
+    double flop = attention_gemm_flop(block, &self) + mlp_gemm_flop(block);
+    block->attention_flop = 2.0 * attention_score_count(block, &self) * width;
+    if (block->spec->has_cross) {
+        flop += attention_gemm_flop(block, &cross);
+        block->attention_flop += 2.0 * attention_score_count(block, &cross) * width;
+    }
+    block->kind->model_flop = flop + block->attention_flop;
+}
+
+void block_build(struct arena *arena, const struct network *net, const struct train_shape *shape,
+                 const struct block_spec *spec, enum activation_checkpointing checkpointing,
+                 struct module_kind *kind)
+{
+    struct train_shape own_shape = *shape;
+    own_shape.checkpointing = checkpointing;
+    struct block block = {.arena = arena,
+                          .net = net,
+                          .shape = &own_shape,
+                          .spec = spec,
+                          .kind = kind,
+                          .mode = fusion_mode_of(shape),
+                          .attention = net->position == POSITION_RELATIVE ? ATTENTION_EAGER
+                                                                          : shape->attention,
+                          .tokens = spec->tokens,
+                          .element_bytes = dtype_bytes(shape->compute_dtype)};
+    enum kernel_impl impl = block.mode == FUSION_COMPILED ? IMPL_INDUCTOR : IMPL_EAGER;
+    block.hidden_bytes = block.tokens * net->h * block.element_bytes;
+    block.forward =
+        (struct kernel_sink){arena, &kind->forward, PASS_FORWARD, shape->compute_dtype, impl};
+    block.backward =
+        (struct kernel_sink){arena, &kind->backward, PASS_BACKWARD, shape->compute_dtype, impl};
+    kind->role = MODULE_BLOCK;
+    kind->label = spec->label;
+    network_block_params(net, spec, add_param, &block);
+    kind->params = block.params.items;
+    kind->param_count = block.params.count;
+    build_forward(&block);
+    build_backward(&block);
+    count_flop(&block);
+    block_memory(&block);
+    kind->host_op_count = kind->forward.count;
+}

@@ -1,0 +1,95 @@
+/*
+ * model/block.h: kernels, parameters and activations of one transformer block (inside this room).
+ *
+ *   x → norm → attention → (norm) → + x = y;   y → norm → MLP → (norm) → + y
+ *
+ * or, parallel, both parts from the norm of x. Each part is a `child`: kernels, the bytes autograd
+ * keeps of it (its input included, which is the norm's output), the width of what goes in. A child
+ * is also the unit of checkpointing by child.
+ */
+#ifndef FSDPSIM_MODEL_BLOCK_H
+#define FSDPSIM_MODEL_BLOCK_H
+
+#include "model/fusion.h"
+#include "model/network.h"
+
+enum block_part { PART_NORM, PART_ATTENTION, PART_MLP, PART_OUTSIDE };
+
+enum { BLOCK_CHILDREN_MAX = 9 };
+
+struct block_child {
+    enum block_part part;
+    int64_t saved_bytes; /* kept for its backward, input included */
+    int64_t input_bytes; /* 0: the input is another child's already (parallel blocks) */
+    int32_t kernel_end;  /* in the forward list: its kernels end before this one */
+};
+
+struct block {
+    struct arena *arena;
+    const struct network *net;
+    const struct train_shape *shape;
+    const struct block_spec *spec;
+    struct module_kind *kind;
+    enum fusion_mode mode;
+    enum attention_impl attention; /* in force: relative positions have the eager one only */
+    int64_t tokens, element_bytes;
+    int64_t hidden_bytes; /* all tokens, h wide */
+    struct kernel_sink forward, backward;
+    struct block_child children[BLOCK_CHILDREN_MAX];
+    int32_t child_count;
+    struct {
+        struct param *items;
+        int32_t count, capacity;
+    } params;
+    double attention_flop; /* model FLOP of the attention itself, forward */
+};
+
+/* y = x·Wᵀ (+ bias) over `tokens`. */
+struct linear {
+    const char *name;
+    int64_t outputs, inputs, tokens;
+    bool has_bias;
+    bool shares_input; /* the linear before it reads the same tensor: one float8 cast if compiled */
+};
+void linear_forward(struct block *block, const struct linear *linear);
+void linear_backward(struct block *block, const struct linear *linear);
+
+/* An operation over `elements`, in the sink. */
+void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, const char *name,
+              double elements);
+
+/* Bytes autograd keeps of a norm over rows of `width`, without its output. */
+int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows);
+
+/* q, k, v → context → o. */
+struct attention_part {
+    bool is_cross;
+    int64_t tokens, seq_len, key_tokens, key_seq_len;
+};
+void attention_forward(struct block *block, const struct attention_part *part);
+void attention_backward(struct block *block, const struct attention_part *part);
+int64_t attention_saved_bytes(const struct block *block, const struct attention_part *part);
+int attention_reader_count(const struct block *block);
+double attention_gemm_flop(const struct block *block, const struct attention_part *part);
+/* (query, key) pairs times heads, whole microbatch. */
+double attention_score_count(const struct block *block, const struct attention_part *part);
+
+void mlp_forward(struct block *block);
+void mlp_backward(struct block *block);
+int64_t mlp_saved_bytes(const struct block *block);
+int mlp_reader_count(const struct block *block);
+double mlp_gemm_flop(const struct block *block);
+/* Tensors of FFN width alive at once, per token: while passing forward, and new ones in backward.
+ */
+int64_t mlp_passing_width(const struct block *block);
+int64_t mlp_backward_width(const struct block *block);
+
+/* Sums of children, checkpointing, peaks. */
+void block_memory(struct block *block);
+
+/* Fills a zeroed kind. */
+void block_build(struct arena *arena, const struct network *net, const struct train_shape *shape,
+                 const struct block_spec *spec, enum activation_checkpointing checkpointing,
+                 struct module_kind *kind);
+
+#endif

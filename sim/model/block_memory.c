@@ -1,0 +1,198 @@
+/*
+ * model/block_memory.c: what a block keeps, what it recomputes, and its peaks.
+ *
+ * Policies of checkpointing (fsdp_semantics.md 110, 111):
+ * - full, every: the block's input stays; the whole forward runs again (no early stop: reentrant
+ *   checkpoints and torchtitan's run to the end).
+ * - selective by operation: the input, the outputs of every second linear layer (the first, third,
+ *   ... of the block; never the router) and the fused attention's output stay; the rest runs again.
+ * - by child: each norm, attention, MLP keeps its input and runs again by itself; one at a time is
+ *   whole.
+ *
+ * Peaks beside what the header says, per token:
+ * - Forward, nothing recomputed. The set grows to the full one, so the extra is the output of down
+ *   (hB), or the amount by which the attention part at its widest exceeds the full set: at the
+ *   rotary x and normed (2hB), raw and rotated q and k, v ((2q + 2k + v)B), and in eager their fp32
+ *   forms and products (8(q + k)); with eager attention the scores before and after the softmax.
+ * - Forward, recomputed. Only what is saved stays. Widest: y, normed, and the MLP's tensors, or the
+ *   attention as above without x.
+ * - Backward. Saved tensors go as soon as their node is done, so the extra beside the full set is
+ *   at the activation: the incoming gradient and those of product, silu(gate), up, less the product
+ *   that is gone ((h + 2f)B). Or at attention, when the MLP's part is gone: gradients of residual,
+ *   context, dq, dk, dv, and the fp32 accumulator of dq.
+ *
+ * Example, Llama-3-8B in bf16, one-kernel norms: forward 8,192, backward 65,536 beside the 168,072
+ * that are saved.
+ */
+#include "model/block.h"
+
+#include "base/strbuf.h"
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct widths {
+    int64_t full;    /* all saved tensors */
+    int64_t mlp;     /* of them, those of the MLP and its norm */
+    int64_t inputs;  /* inputs of all children */
+    int64_t largest; /* saved set of the largest child */
+};
+
+static struct widths sum_children(const struct block *block)
+{
+    struct widths widths = {0};
+    for (int32_t i = 0; i < block->child_count; i++) {
+        const struct block_child *child = &block->children[i];
+        widths.full += child->saved_bytes;
+        widths.inputs += child->input_bytes;
+        if (child->part == PART_OUTSIDE)
+            widths.inputs += child->saved_bytes;
+        else
+            widths.largest = larger(widths.largest, child->saved_bytes - child->input_bytes);
+        bool is_norm_of_mlp = child->part == PART_NORM && i + 1 < block->child_count &&
+                              block->children[i + 1].part == PART_MLP;
+        if (child->part == PART_MLP || is_norm_of_mlp)
+            widths.mlp += child->saved_bytes;
+    }
+    return widths;
+}
+
+/* The composed RMSNorm keeps an fp32 copy of the block's input, not the input. */
+static bool keeps_input(const struct block *block)
+{
+    return block->net->norm == NORM_LAYER || block->mode != FUSION_EAGER ||
+           block->element_bytes == 4;
+}
+
+/* Tensors alive while attention is at its widest, the block's input included. */
+static int64_t attention_passing_bytes(const struct block *block)
+{
+    const struct network *net = block->net;
+    int64_t element = block->element_bytes, tokens = block->tokens;
+    int64_t heads = net->q + net->k + net->v;
+    bool is_rotary = net->position == POSITION_ROTARY;
+    bool has_wide_rotary = is_rotary && block->mode == FUSION_EAGER && element != 4;
+    int64_t bytes = tokens * element * (2 * net->h + heads + (is_rotary ? net->q + net->k : 0));
+    int64_t wide = has_wide_rotary
+                       ? (int64_t)(8.0 * net->rotary_frac * (double)(tokens * (net->q + net->k)))
+                       : 0;
+    if (block->attention != ATTENTION_EAGER)
+        return bytes + wide;
+    const struct attention_part self = {false, tokens, block->spec->seq_len, tokens,
+                                        block->spec->seq_len};
+    int64_t scores = (int64_t)attention_score_count(block, &self);
+    bool is_wide = !net->traits.has_native_softmax && block->mode != FUSION_COMPILED;
+    return larger(bytes + wide, tokens * element * (2 * net->h + heads) +
+                                    scores * (element + (is_wide ? 4 : element)));
+}
+
+static int64_t attention_backward_bytes(const struct block *block, int64_t freed)
+{
+    const struct network *net = block->net;
+    int64_t element = block->element_bytes, tokens = block->tokens;
+    int64_t grads = tokens * element * (net->h + net->q + net->context + net->k + net->v);
+    if (block->attention != ATTENTION_EAGER)
+        return grads + 4 * tokens * net->q - freed;
+    const struct attention_part self = {false, tokens, block->spec->seq_len, tokens,
+                                        block->spec->seq_len};
+    bool is_wide = !net->traits.has_native_softmax && block->mode != FUSION_COMPILED;
+    int64_t scores = (int64_t)attention_score_count(block, &self);
+    return tokens * element * (net->h + net->context) +
+           scores * (element + (is_wide ? 4 : element)) - freed;
+}
+
+static bool is_linear(const struct kernel *kernel)
+{
+    return kernel->kind == KERNEL_GEMM && kernel->batch == 1 && !text_equal(kernel->name, "router");
+}
+
+/* What selective checkpointing keeps, and the list of what it does not. */
+static int64_t select_operations(struct block *block, double *kept_flop)
+{
+    struct module_kind *kind = block->kind;
+    bool is_fused = block->attention != ATTENTION_EAGER;
+    int64_t bytes = 0;
+    int32_t linear_count = 0;
+    *kept_flop = 0.0;
+    for (int32_t i = 0; i < kind->forward.count; i++) {
+        const struct kernel *kernel = &kind->forward.items[i];
+        bool is_kept = is_fused && kernel->kind == KERNEL_ATTENTION;
+        if (is_linear(kernel)) {
+            is_kept = linear_count++ % 2 == 0;
+            if (is_kept) {
+                bytes += kernel->m * kernel->n * block->element_bytes;
+                *kept_flop += kernel->flop;
+            }
+        }
+        if (!is_kept)
+            *ARENA_PUSH(block->arena, &kind->recompute) = *kernel;
+    }
+    if (is_fused) {
+        bytes += block->tokens * (block->net->context * block->element_bytes + 4 * block->net->a);
+        *kept_flop += block->attention_flop;
+    }
+    return bytes;
+}
+
+static void select_children(struct block *block)
+{
+    struct module_kind *kind = block->kind;
+    int32_t begin = 0;
+    for (int32_t i = 0; i < block->child_count; i++) {
+        const struct block_child *child = &block->children[i];
+        for (int32_t k = begin; child->part != PART_OUTSIDE && k < child->kernel_end; k++)
+            *ARENA_PUSH(block->arena, &kind->recompute) = kind->forward.items[k];
+        begin = child->kernel_end;
+    }
+}
+
+static void apply_checkpointing(struct block *block, const struct widths *widths)
+{
+    struct module_kind *kind = block->kind;
+    int64_t whole = widths->full + (keeps_input(block) ? 0 : block->hidden_bytes);
+    double kept_flop = 0.0;
+    kind->is_recomputed = true;
+    kind->recompute_saved_bytes = whole;
+    switch (block->shape->checkpointing) {
+    case CHECKPOINT_NONE:
+        kind->is_recomputed = false;
+        kind->recompute_saved_bytes = 0;
+        kind->saved_bytes = widths->full;
+        return;
+    case CHECKPOINT_FULL:
+    case CHECKPOINT_EVERY:
+        kind->saved_bytes = block->hidden_bytes;
+        kind->recompute = kind->forward;
+        break;
+    case CHECKPOINT_SELECTIVE_OP:
+        kind->saved_bytes = block->hidden_bytes + select_operations(block, &kept_flop);
+        kind->recompute_saved_bytes = larger(whole, kind->saved_bytes);
+        break;
+    case CHECKPOINT_PER_CHILD:
+        kind->saved_bytes = widths->inputs;
+        kind->recompute_saved_bytes = widths->inputs + widths->largest;
+        select_children(block);
+        break;
+    }
+    kind->recompute_flop = kind->model_flop - kept_flop;
+}
+
+void block_memory(struct block *block)
+{
+    const struct network *net = block->net;
+    struct module_kind *kind = block->kind;
+    int64_t element = block->element_bytes, tokens = block->tokens;
+    const struct widths widths = sum_children(block);
+    int64_t passing = attention_passing_bytes(block);
+    kind->output_bytes = block->hidden_bytes;
+    apply_checkpointing(block, &widths);
+    int64_t backward_mlp = element * tokens * (net->h + mlp_backward_width(block));
+    kind->backward_temp_bytes = larger(backward_mlp, attention_backward_bytes(block, widths.mlp));
+    kind->forward_temp_bytes = larger(block->hidden_bytes, passing - widths.full);
+    if (kind->is_recomputed)
+        kind->forward_temp_bytes =
+            larger(element * tokens * (2 * net->h + mlp_passing_width(block)),
+                   passing - block->hidden_bytes);
+}

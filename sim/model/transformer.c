@@ -1,0 +1,209 @@
+/*
+ * model/transformer.c: the list of modules of a transformer, and its totals.
+ *
+ * Blocks that differ (experts or not, windowed or not, checkpointed or not) are kinds of their own;
+ * a stack of them is a list of kind numbers.
+ */
+#include "model/block.h"
+#include "model/outer.h"
+
+struct build {
+    struct arena *arena;
+    const struct network *net;
+    const struct train_shape *shape;
+    struct model *model;
+    struct {
+        struct module_kind *items;
+        int32_t count, capacity;
+    } kinds;
+    int32_t block_kinds[2][2][2][2]; /* by experts, window, checkpointed, first; 0: not made */
+};
+
+static struct module_kind *new_kind(struct build *build, int32_t *kind_idx)
+{
+    *kind_idx = build->kinds.count;
+    return ARENA_PUSH(build->arena, &build->kinds);
+}
+
+static void add_module(struct build *build, int32_t kind_idx, const char *name)
+{
+    struct model *model = build->model;
+    model->modules[model->module_count++] = (struct module){.kind_idx = kind_idx, .name = name};
+}
+
+struct stack {
+    const char *prefix; /* "layers" */
+    int64_t count;
+    int64_t seq_len, cross_seq_len;
+    bool is_causal, has_cross;
+};
+
+static const char *block_label(const struct stack *stack, bool is_moe, bool has_window)
+{
+    static const char *const labels[2][2] = {{"block", "block.window"},
+                                             {"block.experts", "block.experts.window"}};
+    if (stack->has_cross)
+        return "decoder.block";
+    return stack->is_causal ? labels[is_moe][has_window] : "encoder.block";
+}
+
+static bool is_checkpointed(const struct build *build, int64_t layer)
+{
+    const struct train_shape *shape = build->shape;
+    if (shape->checkpointing == CHECKPOINT_NONE)
+        return false;
+    return shape->checkpointing != CHECKPOINT_EVERY || shape->checkpoint_every <= 1 ||
+           (layer + 1) % shape->checkpoint_every == 0;
+}
+
+static int32_t block_kind(struct build *build, const struct stack *stack, int64_t layer)
+{
+    const struct network *net = build->net;
+    bool is_moe = net->experts > 0 && layer >= net->dense_layers;
+    bool has_window =
+        stack->is_causal && network_layer_has_window(net, layer) && net->window < stack->seq_len;
+    bool is_saved = is_checkpointed(build, layer);
+    bool is_first = net->buckets > 0 && layer == 0;
+    int32_t *known = &build->block_kinds[is_moe][has_window][is_saved][is_first];
+    if (*known > 0)
+        return *known;
+    const struct block_spec spec = {.label = block_label(stack, is_moe, has_window),
+                                    .is_moe = is_moe,
+                                    .is_causal = stack->is_causal,
+                                    .has_cross = stack->has_cross,
+                                    .has_window = has_window,
+                                    .has_buckets = is_first,
+                                    .tokens = stack->seq_len * build->shape->micro_batch,
+                                    .seq_len = stack->seq_len,
+                                    .cross_tokens =
+                                        stack->cross_seq_len * build->shape->micro_batch,
+                                    .cross_seq_len = stack->cross_seq_len};
+    struct module_kind *kind = new_kind(build, known);
+    block_build(build->arena, net, build->shape, &spec,
+                is_saved ? build->shape->checkpointing : CHECKPOINT_NONE, kind);
+    return *known;
+}
+
+static void add_stack(struct build *build, const struct stack *stack)
+{
+    static const struct build empty;
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            for (int k = 0; k < 2; k++)
+                for (int l = 0; l < 2; l++)
+                    build->block_kinds[i][j][k][l] = empty.block_kinds[i][j][k][l];
+    for (int64_t i = 0; i < stack->count; i++)
+        add_module(build, block_kind(build, stack, i),
+                   arena_printf(build->arena, "%s.%d", stack->prefix, (int)i));
+}
+
+static void add_norm(struct build *build, const struct outer *outer, bool has_readers)
+{
+    int32_t kind_idx = 0;
+    if (!build->net->has_final_norm)
+        return;
+    struct module_kind *kind = new_kind(build, &kind_idx);
+    outer_norm(outer, has_readers, kind);
+    add_module(build, kind_idx, kind->label);
+}
+
+static void add_embedding(struct build *build, const struct outer *outer, bool owns_table)
+{
+    int32_t kind_idx = 0;
+    struct module_kind *kind = new_kind(build, &kind_idx);
+    if (build->net->kind == NETWORK_VISION)
+        outer_patch_embedding(outer, kind);
+    else
+        outer_embedding(outer, owns_table, kind);
+    add_module(build, kind_idx, kind->label);
+}
+
+static bool has_pooled_head(const struct network *net)
+{
+    return net->kind == NETWORK_VISION ||
+           (net->kind == NETWORK_ENCODER && net->bert_head == BERT_HEAD_POOLER);
+}
+
+static void add_head(struct build *build, const struct outer *outer)
+{
+    const struct network *net = build->net;
+    int32_t kind_idx = 0;
+    struct module_kind *kind = new_kind(build, &kind_idx);
+    bool is_pooled = has_pooled_head(net);
+    if (is_pooled)
+        outer_pooled_head(outer, kind);
+    else
+        outer_head(outer, kind);
+    add_module(build, kind_idx, kind->label);
+    kind = new_kind(build, &kind_idx);
+    if (is_pooled)
+        outer_loss(outer, build->shape->micro_batch, net->labels, kind);
+    else
+        outer_loss(outer, outer->tokens, net->vocab, kind);
+    add_module(build, kind_idx, "loss");
+}
+
+static void set_totals(struct build *build)
+{
+    const struct network *net = build->net;
+    struct model *model = build->model;
+    double flop = 0.0;
+    model->kinds = build->kinds.items;
+    model->kind_count = build->kinds.count;
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        model->parameters += kind->numel;
+        flop += kind->model_flop;
+    }
+    model->active_parameters = network_active_parameters(net);
+    model->layers = net->layers + net->decoder_layers;
+    model->heads = net->a;
+    model->head_dim = (net->d_qk + net->d_v) / 2;
+    model->hidden_size = net->h;
+    model->vocab_size = net->vocab;
+    model->is_tied = net->is_tied && net->kind != NETWORK_VISION;
+    if (net->kind != NETWORK_DECODER) {
+        model->flop_per_token = 3.0 * flop / (double)model->tokens;
+        return;
+    }
+    model->input_embedding_parameters = net->is_tied ? 0 : net->vocab * net->embedding_width;
+    model->flop_per_token =
+        6.0 * (double)(model->active_parameters - model->input_embedding_parameters) +
+        6.0 * (double)net->layers * (double)net->a * (double)(net->d_qk + net->d_v) *
+            (double)build->shape->seq_len;
+}
+
+void transformer_build(struct arena *arena, const struct network *net,
+                       const struct train_shape *shape, struct model *model)
+{
+    struct build build = {.arena = arena, .net = net, .shape = shape, .model = model};
+    const struct outer outer = outer_of(arena, net, shape, shape->seq_len);
+    bool has_decoder = net->kind == NETWORK_ENCODER_DECODER;
+    bool is_decoder = net->kind == NETWORK_DECODER;
+    const int64_t decoder_seq_len =
+        shape->decoder_seq_len > 0 ? shape->decoder_seq_len : shape->seq_len;
+    const struct stack first = {.prefix = has_decoder ? "encoder" : "layers",
+                                .count = net->layers,
+                                .seq_len = shape->seq_len,
+                                .is_causal = is_decoder};
+    model->modules = ARENA_ARRAY(arena, struct module, net->layers + net->decoder_layers + 8);
+    add_embedding(&build, &outer, true);
+    add_stack(&build, &first);
+    add_norm(&build, &outer, has_decoder);
+    if (has_decoder) {
+        const struct outer second = outer_of(arena, net, shape, decoder_seq_len);
+        const struct stack stack = {.prefix = "decoder",
+                                    .count = net->decoder_layers,
+                                    .seq_len = decoder_seq_len,
+                                    .cross_seq_len = shape->seq_len,
+                                    .is_causal = true,
+                                    .has_cross = true};
+        add_embedding(&build, &second, false);
+        add_stack(&build, &stack);
+        add_norm(&build, &second, false);
+        add_head(&build, &second);
+    } else {
+        add_head(&build, &outer);
+    }
+    set_totals(&build);
+}
