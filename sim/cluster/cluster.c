@@ -85,6 +85,8 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
         .channels_one_host = from->collectives.channels_one_host,
         .channels = from->collectives.channels,
         .hbm_bytes_per_bus_byte = from->collectives.hbm_bytes_per_bus_byte,
+        .kernel_loss_per_hbm_share = from->collectives.kernel_loss_per_hbm_share,
+        .comm_slowdown = from->collectives.comm_slowdown,
         .overrides = build_overrides(arena, config, path, &from->overrides),
         .override_count = from->overrides.count,
     };

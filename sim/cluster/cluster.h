@@ -91,6 +91,8 @@ struct cluster {
     enum collective_algorithm algorithm;
     int64_t channels_one_host, channels; /* SMs a collective kernel holds */
     double hbm_bytes_per_bus_byte;       /* HBM traffic per byte moved on the bus */
+    double kernel_loss_per_hbm_share;    /* beside a transfer: contention.h */
+    double comm_slowdown;                /* of a transfer beside kernels (plan.h); 1: none */
     const struct override *overrides;
     int64_t override_count;
 };

@@ -55,7 +55,7 @@ struct collectives_config {
     int algorithm; /* enum collective_algorithm */
     double base_s;
     int64_t channels_one_host, channels;
-    double hbm_bytes_per_bus_byte;
+    double hbm_bytes_per_bus_byte, kernel_loss_per_hbm_share, comm_slowdown;
     const char *source;
 };
 

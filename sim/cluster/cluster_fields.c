@@ -310,6 +310,22 @@ static const struct field collectives_fields[] = {
      .min = 0,
      .max = 100,
      .help = "memory traffic of a GPU for each byte it sends"},
+    {.key = "kernel_loss_per_hbm_share",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct collectives_config, kernel_loss_per_hbm_share),
+     .default_text = "0",
+     .min = 0,
+     .max = 10,
+     .help =
+         "of a kernel's time, lost to shared caches for each share of the memory bandwidth that "
+         "a transfer uses; the SMs it lacks come on top"},
+    {.key = "comm_slowdown",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct collectives_config, comm_slowdown),
+     .default_text = "1",
+     .min = 1,
+     .max = 10,
+     .help = "time of a transfer between the GPUs of a host while kernels run there; 1: none"},
     FIELD_REQUIRED_TEXT(struct collectives_config, source, "where the numbers come from"),
     {0}};
 static const struct field_table collectives_table = {.name = "collectives",

@@ -63,6 +63,10 @@ static void add_load(const struct plan_builder *builder, struct phase *phase, bo
     const struct resource *of = &builder->layout->resources[resource];
     double rate = ring_rate(builder->layout->cluster, of) / per_byte;
     phase->cap_bytes_per_s = fmin(phase->cap_bytes_per_s, rate);
+    bool is_slowed = !builder->options.is_contention_free &&
+                     (of->kind == RESOURCE_SCALE_UP_OUT || of->kind == RESOURCE_SCALE_UP_IN);
+    double beside = is_slowed ? rate / builder->layout->cluster->comm_slowdown : rate;
+    phase->cap_beside_bytes_per_s = fmin(phase->cap_beside_bytes_per_s, beside);
 }
 
 static void add_phase(struct plan_builder *builder, const struct phase_shape *shape)
@@ -74,6 +78,7 @@ static void add_phase(struct plan_builder *builder, const struct phase_shape *sh
         .rounds = shape->steps_in_host + shape->steps_across,
         .bytes = shape->bytes,
         .cap_bytes_per_s = DBL_MAX,
+        .cap_beside_bytes_per_s = DBL_MAX,
         .loads = ARENA_ARRAY(builder->arena, struct load, LOADS_PER_CLASS * layout->class_count)};
     if (!builder->options.is_latency_free)
         phase->latency_s = (double)shape->steps_in_host * cluster->scale_up_link.step_latency_s +
@@ -175,9 +180,8 @@ enum status plan_build(struct arena *arena, const struct layout *layout, const s
     plan->phases = ARENA_ARRAY(arena, struct phase, MAX_PHASES);
     if (!options->is_latency_free)
         plan->base_s = cluster->collective_base_s;
-    int64_t channels = group->hosts == 1 ? cluster->channels_one_host : cluster->channels;
     if (!options->is_contention_free)
-        plan->sm_share = fmin(1, (double)channels / (double)cluster->gpu.sm_count);
+        plan->channels = group->hosts == 1 ? cluster->channels_one_host : cluster->channels;
     struct plan_builder builder = {
         .arena = arena, .layout = layout, .group = *group, .options = *options, .plan = plan};
     bool is_two_level = cluster->algorithm == ALGORITHM_TWO_LEVEL_RING && group->hosts > 1 &&

@@ -20,6 +20,10 @@
  * With classes that differ each loads its own resources with the same bytes, so the slowest link
  * bounds the ring. HBM carries hbm_bytes_per_bus_byte times the bytes.
  *
+ * While kernels run on a member, its copy loops share caches and issue slots with them: over the
+ * scale-up port a ring then reaches 1/comm_slowdown of its rate. A NIC that bounds the ring below
+ * that bounds it still.
+ *
  * Source: NVIDIA nccl src/graph/tuning.cc (ring steps); P. Patarasuk, X. Yuan, J. Parallel Distrib.
  * Comput. 69, 117 (2009). Left out: tree, NVLS, PAT; the choice of protocol, so below about 32 MB
  * the figures are optimistic; the loss of ring efficiency with the number of hosts.
@@ -50,9 +54,10 @@ struct load {
 
 struct phase {
     int64_t rounds;
-    double latency_s;       /* of all rounds together, before and between the bytes */
-    double bytes;           /* bus bytes per rank: the work */
-    double cap_bytes_per_s; /* alone, at most: a link's share that a ring reaches */
+    double latency_s;              /* of all rounds together, before and between the bytes */
+    double bytes;                  /* bus bytes per rank: the work */
+    double cap_bytes_per_s;        /* alone, at most: a link's share that a ring reaches */
+    double cap_beside_bytes_per_s; /* the same while kernels run on a member */
     struct load *loads;
     int32_t load_count;
 };
@@ -62,7 +67,7 @@ struct plan {
     int32_t phase_count;
     double base_s;         /* once per collective */
     double bytes_per_rank; /* sent by each rank, all phases */
-    double sm_share;       /* of every member's SMs, held while the kernel runs */
+    int64_t channels;      /* SMs of every member, held while the kernel runs */
 };
 
 /* How much of the physics to leave out (`simulate.ideal`). */

@@ -57,36 +57,11 @@ static void uses_end(struct machine *machine, const struct activity *activity)
 void activity_end(struct machine *machine, struct activity *activity)
 {
     activity->work_left = 0;
+    activity->is_running = false;
     maxmin_remove(machine->solver, activity->solver_id);
     machine->by_solver_id[activity->solver_id] = NULL;
     uses_end(machine, activity);
     engine_request_instant_end(&machine->engine);
-}
-
-void class_reserve(struct machine *machine, struct class_state *class, int64_t sm_share)
-{
-    if (sm_share == 0 || class->rank_class->sm < 0)
-        return;
-    class->sm_reserved += sm_share;
-    if (!class->is_reserve_listed) {
-        class->is_reserve_listed = true;
-        machine->reserve_list[machine->reserve_count++] = class;
-    }
-    engine_request_instant_end(&machine->engine);
-}
-
-static void apply_reserves(struct machine *machine)
-{
-    for (int32_t i = 0; i < machine->reserve_count; i++) {
-        struct class_state *class = machine->reserve_list[i];
-        class->is_reserve_listed = false;
-        if (class->sm_reserved == class->sm_applied)
-            continue;
-        const int64_t delta = class->sm_reserved - class->sm_applied;
-        maxmin_reserve(machine->solver, class->rank_class->sm, (double)delta / SHARE_ONE);
-        class->sm_applied = class->sm_reserved;
-    }
-    machine->reserve_count = 0;
 }
 
 /* Nearly sorted: classes are served in order, but for permuted ties. */
@@ -107,8 +82,10 @@ static void enter_starting(struct machine *machine)
     sort_starting(machine);
     for (int32_t i = 0; i < machine->starting_count; i++) {
         struct activity *activity = machine->starting[i];
-        activity->solver_id = maxmin_add(machine->solver, activity->weight, activity->cap,
-                                         activity->demands, activity->demand_count);
+        activity->solver_id =
+            maxmin_add(machine->solver, activity->weight, contention_cap(machine, activity),
+                       activity->demands, activity->demand_count);
+        activity->is_running = true;
         machine->by_solver_id[activity->solver_id] = activity;
         uses_begin(machine, activity);
     }
@@ -131,7 +108,7 @@ static void activity_set_rate(struct machine *machine, struct activity *activity
 
 void machine_solve(struct machine *machine)
 {
-    apply_reserves(machine);
+    contention_update(machine);
     enter_starting(machine);
     const int32_t *changed = NULL;
     int32_t count = 0;

@@ -40,6 +40,7 @@ static void transfer_start(struct machine *machine, struct comm_state *comm)
 {
     for (int32_t i = 0; i < machine->class_count; i++)
         tell_transfer(machine, comm->members[i]);
+    contention_count_transfer(machine, comm->plan->hbm_percent);
     comm->stage = COMM_DELAY;
     comm->phase = 0;
     comm->round = 0;
@@ -62,7 +63,7 @@ void lane_arrive(struct machine *machine, struct lane *lane)
     lane->state = LANE_IN_COLLECTIVE;
     lane->copy_frac = 0;
     tell_begin(machine, lane, ACTIVITY_COMMUNICATION);
-    class_reserve(machine, class, score->plans[idx].sm_share);
+    class_hold_sms(machine, class, score->plans[idx].channels);
     if (comm->arrived == 0) {
         comm->collective = collective;
         comm->plan = &score->plans[idx];
@@ -89,6 +90,7 @@ static void wake_turns(struct machine *machine, struct class_state *class, int32
 
 static void comm_finish(struct machine *machine, struct comm_state *comm)
 {
+    contention_count_transfer(machine, -comm->plan->hbm_percent);
     comm->stage = COMM_IDLE;
     comm->arrived = 0;
     comm->done_count++;
@@ -96,8 +98,8 @@ static void comm_finish(struct machine *machine, struct comm_state *comm)
         struct lane *lane = comm->members[i];
         comm->members[i] = NULL;
         tell_end(machine, lane, ACTIVITY_COMMUNICATION);
-        class_reserve(machine, lane->class,
-                      -lane->class->score->plans[lane->at->op->index].sm_share);
+        class_hold_sms(machine, lane->class,
+                       -lane->class->score->plans[lane->at->op->index].channels);
         lane_advance(machine, lane);
         lane_push(machine, lane);
         wake_turns(machine, lane->class, comm->idx);

@@ -112,13 +112,14 @@ static void segment_start_batch(struct machine *machine, struct lane *lane,
             bytes_per_s = most;
         lane->demands[activity->demand_count++] = (struct demand){rank_class->hbm, bytes_per_s};
     }
+    contention_count_compute(machine, 1);
     lane_start_activity(machine, lane, ACTIVITY_COMPUTE);
 }
 
 /* True when the segment has ended. */
 static bool segment_continue(struct machine *machine, struct lane *lane)
 {
-    const struct segment_times *times = &lane->class->segments[lane->at->op->index];
+    const struct segment_times *times = &lane->class->pace->segments[lane->at->op->index];
     const int64_t now_ps = machine->engine.now_ps;
     const int64_t first_issue_ps =
         lane_issue_ps(lane) - (times->kernel_count - 1) * times->issue_gap_ps;
@@ -254,9 +255,11 @@ void lane_activity_ended(struct machine *machine, struct lane *lane)
     const bool is_segment = lane->at->kind == TAPE_SEGMENT;
     activity_end(machine, &lane->activity);
     tell_end(machine, lane, is_segment ? ACTIVITY_COMPUTE : ACTIVITY_MEMCPY);
-    if (is_segment)
+    if (is_segment) {
         lane->kernel = lane->batch_end;
-    else
+        contention_count_compute(machine, -1);
+    } else {
         lane_advance(machine, lane);
+    }
     lane_push(machine, lane);
 }

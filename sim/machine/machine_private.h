@@ -14,7 +14,7 @@
  * what follows a WAIT on its stream is issued later than both, and starts no earlier than that.
  *
  * Instants: completions and wake-ups push streams on a stack that is drained after each event.
- * Activities begun and SM reserves changed in an instant enter the solver at its end, in a fixed
+ * Activities begun and contention changed in an instant enter the solver at its end, in a fixed
  * order, so that the order of ties cannot change a rate.
  */
 #ifndef FSDPSIM_MACHINE_MACHINE_PRIVATE_H
@@ -106,7 +106,7 @@ enum tape_idx { TAPE_PROLOGUE, TAPE_FIRST, TAPE_SECOND, TAPE_LATER, TAPE_COUNT }
 struct flow_phase {
     int64_t rounds;
     double latency_s, bytes;
-    double weight, cap;
+    double weight, cap, cap_beside; /* beside: while kernels run */
     struct demand *demands;
     int32_t demand_count;
 };
@@ -115,10 +115,9 @@ struct flow_plan {
     struct flow_phase *phases;
     int32_t phase_count;
     double base_s;
-    int64_t sm_share; /* in 1/SHARE_ONE */
+    int64_t channels;
+    int64_t hbm_percent; /* of the memory bandwidth, on average while it is under way */
 };
-/* SM shares are added and taken away as integers: no rounding is left behind. */
-#define SHARE_ONE ((double)(INT64_C(1) << 50))
 
 /* A program made ready: shared by all classes that play it. */
 struct score {
@@ -134,22 +133,35 @@ struct segment_times {
     int32_t kernel_count;
     int64_t *sum_ps, *copy_sum_ps;
     double *sum_bytes;
-    int64_t issue_gap_ps; /* host time from kernel to kernel */
+    bool *is_memory_bound; /* by kernel */
+    int64_t issue_gap_ps;  /* host time from kernel to kernel */
     /* Begun this long after its first kernel is issued, or later, the segment never starves. */
     int64_t lead_ps;
+};
+
+/* What collectives take from the kernels of a class, and what that costs each segment. */
+struct level {
+    int64_t sms_held;
+    int64_t hbm_percent; /* of the memory bandwidth, used by transfers */
+    double **lost_s; /* by segment: sums over its kernels, kernel_count + 1; NULL: not needed yet */
 };
 
 struct pace {
     const struct score *score;
     double clock_frac;
     struct segment_times *segments;
+    struct {
+        struct level **items;
+        int32_t count, capacity;
+    } levels;
 };
 
 struct activity {
     struct event event;
     double work, work_left;
-    double weight, cap, rate;
-    int64_t updated_ps; /* work_left as of then */
+    double weight, cap, rate; /* cap: alone */
+    bool is_running;          /* in the solver */
+    int64_t updated_ps;       /* work_left as of then */
     const struct demand *demands;
     int32_t demand_count;
     int32_t solver_id;
@@ -197,7 +209,7 @@ struct class_state {
     const struct rank_class *rank_class;
     int32_t idx;
     const struct score *score;
-    const struct segment_times *segments;
+    struct pace *pace;
     struct lane *lanes;
     int32_t lane_count;
     int32_t *passed_step; /* by site */
@@ -213,8 +225,9 @@ struct class_state {
     int32_t memory_step, memory_idx;
     bool is_memory_due;
     struct pending_free *pending, *free_list;
-    int64_t sm_reserved, sm_applied; /* in 1/SHARE_ONE */
-    bool is_reserve_listed;
+    int64_t sms_held;
+    struct level *level; /* as the solver knows it; NULL: none */
+    bool is_hold_listed;
 };
 
 enum comm_stage { COMM_IDLE, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
@@ -256,8 +269,12 @@ struct machine {
     int32_t ready_count;
     struct activity **starting, **by_solver_id;
     int32_t starting_count;
-    struct class_state **reserve_list, **memory_list;
-    int32_t reserve_count, memory_count;
+    struct class_state **hold_list, **memory_list; /* changed in this instant */
+    int32_t hold_count, memory_count;
+    int32_t computing_count;   /* segments that run */
+    int64_t moving_percent;    /* of every GPU's memory bandwidth, by transfers */
+    bool is_computing;         /* as the solver knows it */
+    int64_t known_percent;     /* … */
     struct resource_use *uses; /* NULL: nobody asks */
     bool is_memory_watched;
     bool has_failed;
@@ -309,10 +326,19 @@ void activity_init(struct activity *activity, uint16_t event_kind, void *owner, 
 /* work, weight, cap and demands are set. */
 void activity_start(struct machine *machine, struct activity *activity);
 void activity_end(struct machine *machine, struct activity *activity);
-void class_reserve(struct machine *machine, struct class_state *class, int64_t sm_share);
 void machine_solve(struct machine *machine);
 void tell_begin(struct machine *machine, const struct lane *lane, enum activity_kind kind);
 void tell_end(struct machine *machine, const struct lane *lane, enum activity_kind kind);
+
+/* machine_contention.c */
+/* `channels` negative: gives back. */
+void class_hold_sms(struct machine *machine, struct class_state *class, int64_t channels);
+void contention_count_compute(struct machine *machine, int32_t change);
+void contention_count_transfer(struct machine *machine, int64_t percent);
+/* Applies what changed in this instant to the activities that run. */
+void contention_update(struct machine *machine);
+/* The fastest the activity may run now. */
+double contention_cap(struct machine *machine, const struct activity *activity);
 
 /* machine_deadlock.c */
 MUST_CHECK enum status machine_check_finished(struct machine *machine);

@@ -89,9 +89,20 @@ static void phase_set_up(struct machine *machine, const struct phase *from, stru
         alone = fmin(alone, layout->resources[load->resource].capacity / load->per_byte);
     }
     to->cap = from->cap_bytes_per_s;
+    to->cap_beside = from->cap_beside_bytes_per_s;
     to->weight = alone;
     if (to->bytes > 0 && !(alone > 0 && isfinite(alone)))
         BUG("a collective's phase has no finite rate");
+}
+
+/* Whole percents: few levels of contention (machine_contention.c). */
+static int64_t hbm_percent(const struct layout *layout, const struct plan *plan)
+{
+    const struct cluster *cluster = layout->cluster;
+    if (!(plan->bytes_per_rank > 0))
+        return 0;
+    const double bytes = plan->bytes_per_rank * cluster->hbm_bytes_per_bus_byte;
+    return llround(100 * bytes / (plan_alone_s(layout, plan) * cluster->gpu.hbm_bytes_per_s));
 }
 
 static enum status plans_set_up(struct machine *machine, struct score *score)
@@ -110,8 +121,9 @@ static enum status plans_set_up(struct machine *machine, struct score *score)
             return status;
         struct flow_plan *flow = &score->plans[i];
         flow->base_s = setup->ideal.latency ? 0 : plan.base_s;
+        flow->channels = plan.channels;
         if (!setup->ideal.contention)
-            flow->sm_share = (int64_t)(plan.sm_share * SHARE_ONE);
+            flow->hbm_percent = hbm_percent(setup->layout, &plan);
         flow->phase_count = plan.phase_count;
         flow->phases = ARENA_ARRAY(machine->arena, struct flow_phase, plan.phase_count);
         for (int32_t j = 0; j < plan.phase_count; j++)
@@ -121,14 +133,14 @@ static enum status plans_set_up(struct machine *machine, struct score *score)
 }
 
 static int64_t kernel_ps(const struct machine *machine, const struct segment *segment,
-                         const struct kernel *kernel, double clock_frac)
+                         const struct kernel *kernel, double clock_frac, bool *is_memory_bound)
 {
     const struct ideal *ideal = &machine->setup->ideal;
     if ((ideal->optimizer && segment->is_optimizer) ||
         (ideal->copies && kernel_is_copy(kernel->kind)))
         return 0;
     const struct gpu *gpu = &machine->setup->layout->cluster->gpu;
-    double seconds = gpu_kernel_s(gpu, kernel, clock_frac, NULL);
+    double seconds = gpu_kernel_s(gpu, kernel, clock_frac, is_memory_bound);
     if (!ideal->latency && kernel->kind != KERNEL_GIVEN)
         seconds += gpu->launch_gap_s;
     return ps_from_s(seconds);
@@ -142,12 +154,14 @@ static void segment_set_up(const struct machine *machine, const struct segment *
     times->sum_ps = ARENA_ARRAY(machine->arena, int64_t, count + 1);
     times->copy_sum_ps = ARENA_ARRAY(machine->arena, int64_t, count + 1);
     times->sum_bytes = ARENA_ARRAY(machine->arena, double, count + 1);
+    times->is_memory_bound = ARENA_ARRAY(machine->arena, bool, count);
     if (!machine->setup->ideal.host)
         times->issue_gap_ps =
             ps_from_s(machine->setup->layout->cluster->host_cost_s[segment->host_cost]);
     for (int32_t i = 0; i < count; i++) {
         const struct kernel *kernel = &segment->kernels[i];
-        const int64_t alone_ps = kernel_ps(machine, segment, kernel, clock_frac);
+        const int64_t alone_ps =
+            kernel_ps(machine, segment, kernel, clock_frac, &times->is_memory_bound[i]);
         times->sum_ps[i + 1] = times->sum_ps[i] + alone_ps;
         times->copy_sum_ps[i + 1] =
             times->copy_sum_ps[i] + (kernel_is_copy(kernel->kind) ? alone_ps : 0);
@@ -166,11 +180,10 @@ static struct score *score_find(struct machine *machine, const struct program *p
     return NULL;
 }
 
-static const struct pace *pace_find(struct machine *machine, const struct score *score,
-                                    double clock_frac)
+static struct pace *pace_find(struct machine *machine, const struct score *score, double clock_frac)
 {
     for (int32_t i = 0; i < machine->pace_count; i++) {
-        const struct pace *pace = &machine->paces[i];
+        struct pace *pace = &machine->paces[i];
         if (pace->score == score && pace->clock_frac >= clock_frac &&
             pace->clock_frac <= clock_frac)
             return pace;
@@ -226,7 +239,7 @@ static int32_t class_set_up(struct machine *machine, int32_t idx, int32_t order)
     class->rank_class = &setup->layout->classes[idx];
     class->idx = idx;
     class->score = score_find(machine, program);
-    class->segments = pace_find(machine, class->score, class->rank_class->clock_frac)->segments;
+    class->pace = pace_find(machine, class->score, class->rank_class->clock_frac);
     class->passed_step = ARENA_ARRAY(machine->arena, int32_t, class->score->site_count);
     for (int32_t i = 0; i < class->score->site_count; i++)
         class->passed_step[i] = STEP_NEVER;
@@ -278,7 +291,7 @@ enum status machine_set_up(struct machine *machine)
     machine->ready = ARENA_ARRAY(arena, struct lane *, order);
     machine->starting = ARENA_ARRAY(arena, struct activity *, activities);
     machine->by_solver_id = ARENA_ARRAY(arena, struct activity *, activities);
-    machine->reserve_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
+    machine->hold_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
     machine->memory_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
     for (int32_t i = 0; i < setup->observer_count; i++) {
         if (setup->observers[i].resource_used != NULL && machine->uses == NULL)

@@ -54,7 +54,6 @@ struct member {
 
 struct resource {
     double capacity;
-    struct sum reserved;
     struct sum bound; /* Σ a · (the most the activity could ever run at) */
     struct {          /* by activity id */
         struct member *items;
@@ -132,16 +131,9 @@ int32_t maxmin_add_resource(struct maxmin *system, double capacity)
     return system->resources.count - 1;
 }
 
-static double available(const struct resource *resource)
-{
-    const double least = resource->capacity * MAXMIN_MIN_FRAC;
-    const double left = resource->capacity - fmax(sum_value(&resource->reserved), 0);
-    return fmax(left, least);
-}
-
 static bool is_loose(const struct resource *resource)
 {
-    return sum_value(&resource->bound) <= available(resource) * (1 - loose_frac);
+    return sum_value(&resource->bound) <= resource->capacity * (1 - loose_frac);
 }
 
 static void mark_resource(struct maxmin *system, int32_t idx)
@@ -151,16 +143,6 @@ static void mark_resource(struct maxmin *system, int32_t idx)
         return;
     resource->is_marked = true;
     push_id(system, &system->marked_resources, idx);
-}
-
-void maxmin_reserve(struct maxmin *system, int32_t resource, double amount)
-{
-    BUG_IF(resource < 0 || resource >= system->resources.count || !isfinite(amount));
-    struct resource *one = &system->resources.items[resource];
-    const bool was_loose = is_loose(one);
-    sum_add(&one->reserved, amount);
-    if (!was_loose || !is_loose(one))
-        mark_resource(system, resource);
 }
 
 /* ---- ids and members ---------------------------------------------------------------------- */
@@ -229,6 +211,17 @@ static void member_remove(struct resource *resource, int32_t activity)
     memmove(place, place + 1, sizeof(*place) * (size_t)(resource->members.count - at));
 }
 
+/* The most that the activity could ever run at. */
+static double bound_of(const struct maxmin *system, double cap, const struct demand *demands,
+                       int32_t demand_count)
+{
+    double bound = cap;
+    for (int32_t d = 0; d < demand_count; d++)
+        bound = fmin(bound,
+                     system->resources.items[demands[d].resource].capacity / demands[d].per_work);
+    return bound;
+}
+
 int32_t maxmin_add(struct maxmin *system, double weight, double cap, const struct demand *demands,
                    int32_t demand_count)
 {
@@ -240,13 +233,11 @@ int32_t maxmin_add(struct maxmin *system, double weight, double cap, const struc
     else
         (void)ARENA_PUSH(system->arena, &system->activities);
 
-    double bound = cap;
     for (int32_t d = 0; d < demand_count; d++) {
         BUG_IF(demands[d].resource < 0 || demands[d].resource >= system->resources.count);
         BUG_IF(!(demands[d].per_work > 0));
-        bound = fmin(bound,
-                     system->resources.items[demands[d].resource].capacity / demands[d].per_work);
     }
+    const double bound = bound_of(system, cap, demands, demand_count);
     for (int32_t d = 0; d < demand_count; d++) {
         struct resource *resource = &system->resources.items[demands[d].resource];
         member_insert(system, resource, id, demands[d].per_work);
@@ -284,6 +275,23 @@ void maxmin_remove(struct maxmin *system, int32_t activity)
     }
     one->is_live = false;
     free_id_push(system, activity);
+}
+
+void maxmin_set_cap(struct maxmin *system, int32_t activity, double cap)
+{
+    struct activity *one = live_activity(system, activity);
+    BUG_IF(!(cap > 0) || (!isfinite(cap) && one->demand_count == 0));
+    const double bound = bound_of(system, cap, one->demands, one->demand_count);
+    for (int32_t d = 0; d < one->demand_count; d++) {
+        struct resource *resource = &system->resources.items[one->demands[d].resource];
+        if (!is_loose(resource))
+            mark_resource(system, one->demands[d].resource);
+        sum_add(&resource->bound, -(one->demands[d].per_work * one->bound));
+        sum_add(&resource->bound, one->demands[d].per_work * bound);
+    }
+    one->cap = cap;
+    one->bound = bound;
+    push_id(system, &system->marked_activities, activity);
 }
 
 /* ---- the heap of stops -------------------------------------------------------------------- */
@@ -389,7 +397,7 @@ static void begin_fill(struct maxmin *system)
     system->stops.count = 0;
     for (int32_t r = 0; r < system->component_resources.count; r++) {
         struct resource *resource = &system->resources.items[system->component_resources.items[r]];
-        resource->left = (struct sum){.high = available(resource)};
+        resource->left = (struct sum){.high = resource->capacity};
         resource->load = (struct sum){0};
         resource->open_count = resource->members.count;
     }

@@ -22,8 +22,6 @@
  *
  * Cost: a component of n activities with D demands in all takes O(D + saturations · log D).
  *
- * `reserve` takes a part of a resource's capacity away from the activities (the SMs that a running
- * collective kernel holds); the rest never falls below a fraction MAXMIN_MIN_FRAC of the capacity.
  * Left out: rates are instantaneous (no slow start), and capacities do not depend on who shares.
  */
 #ifndef FSDPSIM_MACHINE_MAXMIN_H
@@ -33,9 +31,6 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-
-/* About one SM of 132: what waits behind a reservation crawls, so that no run can stand still. */
-#define MAXMIN_MIN_FRAC 0.01
 
 struct demand {
     int32_t resource;
@@ -47,8 +42,6 @@ struct maxmin;
 struct maxmin *maxmin_new(struct arena *arena);
 /* Resource ids count from 0. */
 int32_t maxmin_add_resource(struct maxmin *system, double capacity);
-/* Adds `amount` (negative: gives back) to what is reserved; less than nothing counts as nothing. */
-void maxmin_reserve(struct maxmin *system, int32_t resource, double amount);
 
 /*
  * Activity ids are reused after removal, smallest free id first. `demands` is borrowed until
@@ -57,6 +50,7 @@ void maxmin_reserve(struct maxmin *system, int32_t resource, double amount);
 int32_t maxmin_add(struct maxmin *system, double weight, double cap, const struct demand *demands,
                    int32_t demand_count);
 void maxmin_remove(struct maxmin *system, int32_t activity);
+void maxmin_set_cap(struct maxmin *system, int32_t activity, double cap);
 
 /*
  * Solves what is marked. Activities whose rate changed (new ones included) are in

@@ -34,7 +34,6 @@ static void gpus_init(struct gpus *gpus, int32_t count, double kernel_bytes_per_
         const int32_t sm = maxmin_add_resource(gpus->system, 1);
         const int32_t memory = maxmin_add_resource(gpus->system, 3.35e12);
         const int32_t link = maxmin_add_resource(gpus->system, 50e9);
-        maxmin_reserve(gpus->system, sm, 0.125);
         struct demand *pair = &gpus->collective[(ptrdiff_t)2 * i];
         pair[0] = (struct demand){memory, 2};
         pair[1] = (struct demand){link, 1};
@@ -43,7 +42,7 @@ static void gpus_init(struct gpus *gpus, int32_t count, double kernel_bytes_per_
     }
     maxmin_add(gpus->system, 1e12, HUGE_VAL, gpus->collective, 2 * count);
     for (int32_t i = 0; i < count; i++)
-        gpus->kernel_ids[i] = maxmin_add(gpus->system, 1, 1, gpus->kernels[i], 2);
+        gpus->kernel_ids[i] = maxmin_add(gpus->system, 1, 0.875, gpus->kernels[i], 2);
 }
 
 static void solve(struct gpus *gpus)

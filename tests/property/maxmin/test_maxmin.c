@@ -36,7 +36,7 @@ struct twin {
     struct arena arena;
     struct maxmin *system;
     int32_t resource_count;
-    double capacity[RESOURCE_MAX], reserved[RESOURCE_MAX];
+    double capacity[RESOURCE_MAX];
     struct twin_activity activities[ACTIVITY_MAX];
 };
 
@@ -88,19 +88,17 @@ static int32_t twin_add(struct twin *twin, struct philox *random)
     return id;
 }
 
-static void twin_reserve(struct twin *twin, struct philox *random)
+/* Of an activity that is there, if the one chosen is. */
+static void twin_set_cap(struct twin *twin, struct philox *random)
 {
-    const int32_t i = (int32_t)philox_below(random, (uint32_t)twin->resource_count);
-    double delta = between(random, 0, 1.2) * twin->capacity[i];
-    if (twin->reserved[i] > 0)
-        delta = -twin->reserved[i];
-    twin->reserved[i] += delta;
-    maxmin_reserve(twin->system, i, delta);
-}
-
-static double twin_available(const struct twin *twin, int32_t i)
-{
-    return fmax(twin->capacity[i] - twin->reserved[i], MAXMIN_MIN_FRAC * twin->capacity[i]);
+    const int32_t id = (int32_t)philox_below(random, ACTIVITY_MAX);
+    struct twin_activity *one = &twin->activities[id];
+    if (!one->is_live)
+        return;
+    one->cap = amount(random, 0.1, 6);
+    if (one->demand_count > 0 && philox_below(random, 4) == 0)
+        one->cap = HUGE_VAL;
+    maxmin_set_cap(twin->system, id, one->cap);
 }
 
 /* Σ a·x and the highest level x/w on a resource, by the test's own sums. */
@@ -125,7 +123,7 @@ static const char *broken_rule(const struct twin *twin)
     double usage[RESOURCE_MAX], highest[RESOURCE_MAX];
     for (int32_t i = 0; i < twin->resource_count; i++) {
         look_at(twin, i, &usage[i], &highest[i]);
-        if (usage[i] > twin_available(twin, i) * (1 + tolerance))
+        if (usage[i] > twin->capacity[i] * (1 + tolerance))
             return "a resource is over its capacity";
         if (fabs(maxmin_usage(twin->system, i) - usage[i]) > tolerance * twin->capacity[i])
             return "usage is not the sum of the rates";
@@ -140,7 +138,7 @@ static const char *broken_rule(const struct twin *twin)
         bool is_stopped = rate == one->cap;
         for (int32_t d = 0; d < one->demand_count && !is_stopped; d++) {
             const int32_t i = one->demands[d].resource;
-            is_stopped = usage[i] >= twin_available(twin, i) * (1 - tolerance) &&
+            is_stopped = usage[i] >= twin->capacity[i] * (1 - tolerance) &&
                          highest[i] <= rate / one->weight * (1 + tolerance);
         }
         if (!is_stopped)
@@ -162,7 +160,7 @@ static void test_definition(void)
         for (uint32_t left = philox_below(&random, ACTIVITY_MAX + 1); left > 0; left--)
             twin_add(&twin, &random);
         for (uint32_t left = philox_below(&random, 3); left > 0; left--)
-            twin_reserve(&twin, &random);
+            twin_set_cap(&twin, &random);
         maxmin_solve(twin.system, &changed, &count);
         check_context("seed %d, system %d", SEED, (int)n);
         CHECK_TEXT(broken_rule(&twin), NULL);
@@ -203,10 +201,8 @@ static bool is_equal_to_fresh(const struct twin *twin)
     const int32_t *changed = NULL;
     int32_t count = 0;
     bool is_equal = true;
-    for (int32_t i = 0; i < twin->resource_count; i++) {
+    for (int32_t i = 0; i < twin->resource_count; i++)
         maxmin_add_resource(fresh, twin->capacity[i]);
-        maxmin_reserve(fresh, i, twin->reserved[i]);
-    }
     for (int32_t j = 0; j < ACTIVITY_MAX; j++) {
         const struct twin_activity *one = &twin->activities[j];
         if (one->is_live)
@@ -237,7 +233,7 @@ static void change_something(struct twin *twin, struct philox *random, double *b
             twin->activities[id].is_live = false;
         }
     } else {
-        twin_reserve(twin, random);
+        twin_set_cap(twin, random);
     }
 }
 
@@ -329,8 +325,8 @@ static void test_chain(void)
     arena_release(&arena);
 }
 
-/* Weights 1 and 2.5 on 7: 2 and 5; half of the 7 reserved: 1 and 2.5; all of it: one hundredth. */
-static void test_weights_and_reservation(void)
+/* Weights 1 and 2.5 on 7: 2 and 5; the second capped at 3: 4 and 3; then at 6.5: as before. */
+static void test_weights_and_caps(void)
 {
     struct arena arena = {0};
     struct maxmin *system = maxmin_new(&arena);
@@ -342,14 +338,17 @@ static void test_weights_and_reservation(void)
     maxmin_solve(system, &changed, &count);
     CHECK_NEAR(maxmin_rate(system, 0), 2, 1e-15);
     CHECK_NEAR(maxmin_rate(system, 1), 5, 1e-15);
-    maxmin_reserve(system, 0, 3.5);
+    maxmin_set_cap(system, 1, 3);
     maxmin_solve(system, &changed, &count);
     CHECK_INT(count, 2);
-    CHECK_NEAR(maxmin_rate(system, 0), 1, 1e-15);
-    maxmin_reserve(system, 0, 3.5);
+    CHECK_NEAR(maxmin_rate(system, 0), 4, 1e-15);
+    CHECK_NEAR(maxmin_rate(system, 1), 3, 1e-15);
+    maxmin_set_cap(system, 0, 3.5);
     maxmin_solve(system, &changed, &count);
-    CHECK_NEAR(maxmin_rate(system, 0), 0.02, 1e-15);
-    maxmin_reserve(system, 0, -7);
+    CHECK_INT(count, 1);
+    CHECK_NEAR(maxmin_rate(system, 0), 3.5, 1e-15);
+    maxmin_set_cap(system, 0, HUGE_VAL);
+    maxmin_set_cap(system, 1, 6.5);
     maxmin_solve(system, &changed, &count);
     CHECK_NEAR(maxmin_rate(system, 0), 2, 1e-15);
     arena_release(&arena);
@@ -415,7 +414,7 @@ static void test_many_caps_on_one_resource(void)
 static const struct check_case hand_cases[] = {
     {"a cap leaves the rest", test_cap_and_rest},
     {"a chain of links", test_chain},
-    {"weights and reservation", test_weights_and_reservation},
+    {"weights and caps", test_weights_and_caps},
     {"a kernel beside a collective is cheap", test_kernel_beside_collective_is_cheap},
     {"many caps on one resource", test_many_caps_on_one_resource},
     {0}};

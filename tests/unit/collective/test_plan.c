@@ -117,7 +117,7 @@ static void test_phases(void)
     CHECK_INT(plan.phase_count, 1);
     CHECK_INT(plan.phases[0].rounds, 62);
     CHECK_NEAR(plan.bytes_per_rank, 2 * 2.385e9 * 31 / 32, 1e-12);
-    CHECK_NEAR(plan.sm_share, 16.0 / 132, 1e-12);
+    CHECK_INT(plan.channels, 16);
     const struct phase *phase = &plan.phases[0];
     CHECK_INT(phase->load_count, 5);
     for (int32_t i = 0; i < phase->load_count; i++) {
@@ -144,7 +144,8 @@ static void test_ideal_options(void)
                          &plan, &fixture.diag),
               STATUS_OK);
     CHECK_NEAR(plan_alone_s(&layout, &plan), 2.385e9 * 0.875 / 360e9, 1e-12);
-    CHECK_NEAR(plan.sm_share, 0, 0);
+    CHECK_INT(plan.channels, 0);
+    CHECK_NEAR(plan.phases[0].cap_beside_bytes_per_s, 360e9, 1e-12);
     CHECK_INT(plan.phases[0].load_count, 2);
     CHECK_INT(plan.phases[0].rounds, 7);
     fixture_release(&fixture);

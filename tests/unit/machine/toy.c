@@ -61,6 +61,7 @@ void toy_init(struct toy *toy, int32_t ranks, bool is_folded)
     cluster->scale_up = SCALE_UP_SWITCH;
     cluster->scale_up_link = (struct link){.name = "toy", .bytes_per_s = 1e9, .ring_efficiency = 1};
     cluster->algorithm = ALGORITHM_RING;
+    cluster->comm_slowdown = 1;
     toy->layout =
         (struct layout){.cluster = cluster, .hosts = 1, .gpus_per_host = ranks, .ranks = ranks};
     toy->layout.class_count = class_count;
