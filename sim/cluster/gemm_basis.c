@@ -33,7 +33,7 @@ struct gemm_parts gemm_basis(const struct gemm_device *device, const struct gemm
 {
     double products = shape->batch * shape->m * shape->n * shape->k;
     double ideal_s = 2 * products / device->peak_flop_per_s;
-    double waves_s = INFINITY;
+    double waves_s = (double)INFINITY;
     for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++)
         waves_s = fmin(waves_s, tile_waves_s(device, shape, tiles[i]));
     double operand = shape->batch * (shape->m * shape->k + shape->n * shape->k);

@@ -196,7 +196,7 @@ static double choose_wave_frac(struct fit *fit)
     if (fit->row_count < 400)
         return 0.5;
     double best = 0;
-    double best_error = INFINITY;
+    double best_error = (double)INFINITY;
     double best_median = 0;
     double best_p90 = 0;
     fit->is_choosing = true;
@@ -301,7 +301,7 @@ static bool share_out(struct fit *fit, int32_t hold_out, const char *path)
     FILE *file = fopen(path, "w");
     if (!file)
         return false;
-    double floor_us = INFINITY;
+    double floor_us = (double)INFINITY;
     for (int32_t i = 0; i < fit->row_count; i++) {
         struct row *row = &fit->rows[i];
         gemm_cell_find(&fit->table, &row->shape, &row->cell);
