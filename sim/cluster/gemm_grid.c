@@ -131,7 +131,7 @@ static enum status read_row(struct reader *reader, struct gemm_table *table, int
     if (!next_line(reader) || !take_word(reader, "r") || take_number(reader) != table->m.at[im] ||
         take_number(reader) != table->n.at[in])
         return complain(reader, "a row 'r m n …' is missing or out of order");
-    double *r = &table->r[(im * table->n.count + in) * table->k.count];
+    double *r = table->r + (size_t)(im * table->n.count + in) * (size_t)table->k.count;
     for (int32_t i = 0; i < table->k.count; i++) {
         int32_t value = take_number(reader);
         if (value == 0)

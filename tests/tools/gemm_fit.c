@@ -284,7 +284,20 @@ static void print_table(const struct fit *fit)
 static void read_rows(struct fit *fit)
 {
     struct row row = {.shape.batch = 1};
-    while (scanf("%lf,%lf,%lf,%lf", &row.shape.m, &row.shape.n, &row.shape.k, &row.us) == 4) {
+    char line[256];
+    while (fgets(line, sizeof(line), stdin)) {
+        double values[4] = {0};
+        char *at = line;
+        for (int i = 0; i < 4; i++) {
+            values[i] = strtod(at, &at);
+            at += *at == ',';
+        }
+        row.shape.m = values[0];
+        row.shape.n = values[1];
+        row.shape.k = values[2];
+        row.us = values[3];
+        if (row.us <= 0)
+            continue;
         row.hash =
             hash_mix(hash_mix(hash_mix(20240301, (uint64_t)row.shape.m), (uint64_t)row.shape.n),
                      (uint64_t)row.shape.k);
