@@ -49,7 +49,8 @@ const char *gpu_part_name(enum gpu_part part);
 enum gpu_basis_word {
     BASIS_ASSUMED,  /* no data: a value of its class, with bounds */
     BASIS_DERIVED,  /* from data of a relative, by share of peak */
-    BASIS_MEASURED, /* from data of this GPU */
+    BASIS_MEASURED, /* from data of this GPU for its main kernels: a table may derive the rest, such
+                       as a backward pass, and says so in its sources */
     BASIS_COUNT
 };
 const char *gpu_basis_name(enum gpu_basis_word basis);

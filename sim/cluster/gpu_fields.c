@@ -280,7 +280,7 @@ static const struct field_table shares_table = {
 static const struct choice basis_words[] = {
     {"assumed", BASIS_ASSUMED, "no data: a value of its class"},
     {"derived", BASIS_DERIVED, "from data of a relative, by share of peak"},
-    {"measured", BASIS_MEASURED, "from data of this GPU"},
+    {"measured", BASIS_MEASURED, "from data of this GPU for its main kernels"},
     {0}};
 
 static const char *const part_names[GPU_PART_COUNT] = {[GPU_PART_GEMM] = "gemm",
