@@ -20,7 +20,9 @@ struct csv_reader {
 
 static char peek(const struct csv_reader *reader)
 {
-    return reader->at < reader->end ? *reader->at : '\0';
+    if (reader->at < reader->end)
+        return *reader->at;
+    return '\0';
 }
 
 static void advance(struct csv_reader *reader)

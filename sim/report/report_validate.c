@@ -183,20 +183,26 @@ static void page_begin(struct page *page, int32_t columns, int32_t left_columns)
     table_init(&page->table, columns, left_columns);
 }
 
+static void write_markdown_line(const struct page *page, const char *const *cells)
+{
+    for (int32_t c = 0; c < page->columns; c++) {
+        fputs(c == 0 ? "| " : " | ", page->file);
+        for (const char *at = cells[c]; *at != '\0'; at++)
+            fprintf(page->file, *at == '|' ? "\\%c" : "%c", *at);
+    }
+    fputs(" |\n", page->file);
+}
+
 /* Markdown: | a | b |, with the rule below the first line. */
 static void write_markdown(const struct page *page)
 {
     for (int32_t k = 0; k < page->table.count; k++) {
-        for (int32_t c = 0; c < page->columns; c++) {
-            fputs(c == 0 ? "| " : " | ", page->file);
-            for (const char *at = page->table.items[k].cells[c]; *at != '\0'; at++)
-                fprintf(page->file, *at == '|' ? "\\%c" : "%c", *at);
-        }
-        fputs(" |\n", page->file);
-        for (int32_t c = 0; k == 0 && c < page->columns; c++)
+        write_markdown_line(page, page->table.items[k].cells);
+        if (k > 0)
+            continue;
+        for (int32_t c = 0; c < page->columns; c++)
             fputs(c < page->left_columns ? "| --- " : "| ---: ", page->file);
-        if (k == 0)
-            fputs("|\n", page->file);
+        fputs("|\n", page->file);
     }
 }
 

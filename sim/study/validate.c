@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "run/experiment.h"
@@ -198,11 +197,9 @@ static void validate_one(const struct player *player, const struct measured_row 
 static const char *find_measured(struct arena *arena, const char *const *data_folders,
                                  const char *name, struct diag *diag)
 {
-    for (; *data_folders != NULL; data_folders++) {
-        const char *path = arena_printf(arena, "%s/results/measured/%s", *data_folders, name);
-        if (access(path, R_OK) == 0)
-            return path;
-    }
+    const char *path = data_path(arena, data_folders, "results/measured", name);
+    if (path != NULL)
+        return path;
     diag_world(diag, "cannot find 'results/measured/%s' in the data folders", name);
     return NULL;
 }

@@ -116,20 +116,30 @@ static bool has_measurement(const struct csv_table *csv)
            csv_column(csv, "peak_mem_gib") >= 0;
 }
 
-static void check_columns(struct arena *arena, const struct csv_table *csv, struct diag *diag)
+/* "a, b" and "c" → "a, b, c"; NULL and "c" → "c" */
+static const char *listed(struct arena *arena, const char *list, const char *name)
+{
+    return list == NULL ? name : arena_printf(arena, "%s, %s", list, name);
+}
+
+static void check_missing(struct arena *arena, const struct csv_table *csv, struct diag *diag)
 {
     const struct place place = csv->header.items[0].place;
-    const char *missing = NULL, *unknown = NULL;
+    const char *missing = NULL;
     for (int32_t k = 0; measured_columns[k].name != NULL; k++)
         if (measured_columns[k].is_required && csv_column(csv, measured_columns[k].name) < 0)
-            missing = arena_printf(arena, "%s%s%s", missing != NULL ? missing : "",
-                                   missing != NULL ? ", " : "", measured_columns[k].name);
+            missing = listed(arena, missing, measured_columns[k].name);
     if (missing != NULL)
         diag_add(diag, DIAG_ERROR, place, "results/measured/README.md says what each holds",
                  "missing columns: %s", missing);
     if (!has_measurement(csv))
         diag_add(diag, DIAG_ERROR, place, "step_time_s, tokens_per_s_per_gpu or peak_mem_gib",
                  "no column with a measurement");
+}
+
+static void check_unknown(struct arena *arena, const struct csv_table *csv, struct diag *diag)
+{
+    const char *unknown = NULL;
     struct place first = NO_PLACE;
     for (int32_t k = 0; k < csv->header.count; k++) {
         const struct csv_cell *cell = &csv->header.items[k];
@@ -137,8 +147,7 @@ static void check_columns(struct arena *arena, const struct csv_table *csv, stru
         if (column >= 0 && !measured_columns[column].is_derived)
             continue;
         first = unknown == NULL ? cell->place : first;
-        unknown = arena_printf(arena, "%s%s%s", unknown != NULL ? unknown : "",
-                               unknown != NULL ? ", " : "", cell->text);
+        unknown = listed(arena, unknown, cell->text);
     }
     if (unknown != NULL)
         diag_add(diag, DIAG_WARNING, first, NULL, "columns that are not used: %s", unknown);
@@ -167,7 +176,8 @@ enum status measured_load(struct arena *arena, const char *path, struct measured
     const enum status status = csv_load(arena, path, &csv, diag);
     if (status != STATUS_OK)
         return status;
-    check_columns(arena, &csv, diag);
+    check_missing(arena, &csv, diag);
+    check_unknown(arena, &csv, diag);
     if (diag->error_count != errors_before)
         return STATUS_INPUT;
     for (int32_t k = 0; k < csv.rows.count; k++) {

@@ -18,7 +18,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "study/validate_private.h"
@@ -194,29 +193,33 @@ static enum status load_file(struct arena *arena, const char *const *data_folder
     return diag->error_count == errors_before ? STATUS_OK : STATUS_INPUT;
 }
 
+/* Of the files that ship: `columns` when `is_general`, else the others. */
+static enum status load_shipped(struct arena *arena, const char *const *data_folders,
+                                bool is_general, struct fact_rules *rules, struct diag *diag)
+{
+    static const char folder[] = "results/measured/facts";
+    enum status status = STATUS_OK;
+    for (const char *const *name = data_names(arena, data_folders, folder); *name != NULL; name++) {
+        if (text_equal(*name, "columns") != is_general)
+            continue;
+        const char *path =
+            data_path(arena, data_folders, folder, arena_printf(arena, "%s.yaml", *name));
+        const enum status one =
+            path != NULL ? load_file(arena, data_folders, path, rules, diag) : STATUS_OK;
+        status = one != STATUS_OK ? one : status;
+    }
+    return status;
+}
+
 enum status facts_load(struct arena *arena, const char *const *data_folders,
                        const char *const *paths, int32_t path_count, struct fact_rules *rules,
                        struct diag *diag)
 {
-    static const char folder[] = "results/measured/facts";
-    enum status status = STATUS_OK;
-    const char *const *names = data_names(arena, data_folders, folder);
-    for (int pass = 0; pass < 2; pass++) {
-        for (const char *const *name = names; *name != NULL; name++) {
-            if ((strcmp(*name, "columns") == 0) != (pass == 0))
-                continue;
-            const char *path = NULL;
-            for (const char *const *data = data_folders; *data != NULL && path == NULL; data++) {
-                path = arena_printf(arena, "%s/%s/%s.yaml", *data, folder, *name);
-                path = access(path, R_OK) == 0 ? path : NULL;
-            }
-            const enum status one =
-                path != NULL ? load_file(arena, data_folders, path, rules, diag) : STATUS_OK;
-            status = one != STATUS_OK ? one : status;
-        }
-    }
+    enum status status = load_shipped(arena, data_folders, true, rules, diag);
+    enum status one = load_shipped(arena, data_folders, false, rules, diag);
+    status = one != STATUS_OK ? one : status;
     for (int32_t k = 0; k < path_count; k++) {
-        const enum status one = load_file(arena, data_folders, paths[k], rules, diag);
+        one = load_file(arena, data_folders, paths[k], rules, diag);
         status = one != STATUS_OK ? one : status;
     }
     return status;
