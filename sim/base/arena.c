@@ -36,7 +36,7 @@ static struct arena_block *block_new(size_t capacity_bytes)
     /* calloc: large blocks come zeroed from the system and cost nothing until they are touched. */
     struct arena_block *block = calloc(1, sizeof(*block) + capacity_bytes);
     if (block == NULL)
-        BUG("out of memory (%zu bytes more were needed)", capacity_bytes);
+        out_of_memory(sizeof(*block) + capacity_bytes);
     block->capacity_bytes = capacity_bytes;
     return block;
 }

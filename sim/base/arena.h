@@ -2,7 +2,8 @@
  * base/arena.h: memory by lifetime.
  *
  * Everything that lives as long as an experiment, a program or a run is carved from one arena and
- * given back by one call. Memory is zeroed and aligned to 16 bytes. Running out aborts (BUG voice).
+ * given back by one call. Memory is zeroed and aligned to 16 bytes. Running out ends the process
+ * (out_of_memory).
  */
 #ifndef FSDPSIM_BASE_ARENA_H
 #define FSDPSIM_BASE_ARENA_H

@@ -225,7 +225,7 @@ void diag_write(const struct diag *diag, FILE *file, bool is_coloured)
     struct said said = {.slot_count = 2 * (size_t)diag->count};
     said.slots = calloc(said.slot_count, sizeof(*said.slots));
     if (said.slots == NULL)
-        BUG("out of memory (%d messages)", (int)diag->count);
+        out_of_memory(said.slot_count * sizeof(*said.slots));
 
     int32_t error_count = 0;
     struct hash128 parent = {0};
@@ -260,10 +260,10 @@ char *diag_text(const struct diag *diag, struct arena *arena)
     size_t length = 0;
     FILE *file = open_memstream(&heap_text, &length);
     if (file == NULL)
-        BUG("out of memory");
+        out_of_memory(0);
     diag_write(diag, file, false);
     if (fclose(file) != 0)
-        BUG("out of memory");
+        out_of_memory(length);
     char *text = arena_strndup(arena, heap_text, length);
     free(heap_text);
     return text;

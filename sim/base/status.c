@@ -16,3 +16,13 @@ void bug_at(const char *file, int line, const char *format, ...)
     va_end(arguments);
     abort();
 }
+
+void out_of_memory(size_t wanted_bytes)
+{
+    fflush(stdout);
+    if (wanted_bytes > 0)
+        fprintf(stderr, "error: out of memory (%zu bytes wanted)\n", wanted_bytes);
+    else
+        fprintf(stderr, "error: out of memory\n");
+    exit(STATUS_WORLD);
+}

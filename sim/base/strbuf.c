@@ -18,7 +18,7 @@ static void reserve(struct strbuf *buf, size_t more)
         capacity *= 2;
     char *text = realloc(buf->text, capacity);
     if (text == NULL)
-        BUG("out of memory (a text of %zu bytes)", capacity);
+        out_of_memory(capacity);
     buf->text = text;
     buf->capacity = capacity;
 }

@@ -85,7 +85,7 @@ static void report_syntax(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     if (parser->error == YAML_MEMORY_ERROR)
-        BUG("out of memory while reading '%s'", reader->source->name);
+        out_of_memory(0);
     const char *problem = parser->problem != NULL ? parser->problem : "not YAML";
     struct place place = place_at(reader, &parser->problem_mark, 1);
     const struct place end = end_place(reader->source);
@@ -354,7 +354,7 @@ enum status node_parse_part(struct arena *arena, const struct source *source, si
     if (source->length >= 3 && memcmp(source->text, byte_order_mark, 3) == 0 && offset == 0)
         offset = 3;
     if (!yaml_parser_initialize(&reader.parser))
-        BUG("out of memory while reading '%s'", source->name);
+        out_of_memory(0);
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)source->text + offset,
                                  source->length - offset);

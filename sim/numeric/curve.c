@@ -44,7 +44,7 @@ struct curve *curve_new(const double *x, const double *y, int32_t count)
         const gsl_interp_type *type = count > 2 ? gsl_interp_steffen : gsl_interp_linear;
         curve->interp = gsl_interp_alloc(type, (size_t)count);
         if (curve->interp == NULL)
-            BUG("out of memory (a curve of %d points)", (int)count);
+            out_of_memory(0);
         is_good = gsl_interp_init(curve->interp, curve->log_x, curve->y, (size_t)count) == 0;
     }
     curve->arena = arena;
