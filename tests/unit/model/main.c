@@ -2,13 +2,16 @@
 
 #include "check.h"
 
-extern const struct check_case kernel_cases[], block_cases[], model_abstract_cases[],
-    model_config_cases[], transformer_cases[];
+extern const struct check_case kernel_cases[], block_cases[], catalog_cases[], checkpoint_cases[],
+    kernels_cases[], model_abstract_cases[], model_config_cases[], transformer_cases[];
 
 int main(int argc, char **argv)
 {
     const struct check_suite suites[] = {{"kernel", kernel_cases},
                                          {"block", block_cases},
+                                         {"catalog", catalog_cases},
+                                         {"checkpoint", checkpoint_cases},
+                                         {"kernels", kernels_cases},
                                          {"model_abstract", model_abstract_cases},
                                          {"model_config", model_config_cases},
                                          {"transformer", transformer_cases},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "config/config.h"
 
 struct model_config fixture_llama_8b(void)
 {
@@ -77,4 +78,33 @@ const char *fixture_messages(struct arena *arena, const struct diag *diag)
                             diag->items[i].hint != NULL ? " | " : "",
                             diag->items[i].hint != NULL ? diag->items[i].hint : "");
     return text;
+}
+
+static const struct field root_fields[] = {{.key = "model",
+                                            .kind = FIELD_REF,
+                                            .is_required = true,
+                                            .choose = model_choose_table,
+                                            .folder = "models",
+                                            .also_json = "config.json",
+                                            .help = "a model"},
+                                           {0}};
+static const struct field_table root_table = {.name = "config",
+                                              .help = "a root with a model",
+                                              .fields = root_fields,
+                                              .struct_bytes = sizeof(struct model_config)};
+
+const char *fixture_bind(struct arena *arena, const char *text, struct model_config *model)
+{
+    static const char *const folders[] = {FSDPSIM_SOURCE_DIR, NULL};
+    struct diag *diag = ARENA_NEW(arena, struct diag);
+    struct config *config = ARENA_NEW(arena, struct config);
+    struct source *source = ARENA_NEW(arena, struct source);
+    diag_init(diag, arena);
+    config_init(config, arena, diag, folders);
+    *source = (struct source){.name = "test.yaml", .text = text, .length = strlen(text)};
+    enum status status = node_parse(arena, source, &config->root, diag);
+    if (status == STATUS_OK)
+        status = config_bind(config, &root_table, model);
+    CHECK_INT(status == STATUS_OK, diag->error_count == 0);
+    return fixture_messages(arena, diag);
 }

@@ -19,5 +19,7 @@ const struct module_kind *fixture_kind(const struct model *model, enum module_ro
 const struct kernel *fixture_kernel(const struct kernel_list *list, const char *name);
 /* All messages, a line each: "text | hint". */
 const char *fixture_messages(struct arena *arena, const struct diag *diag);
+/* Binds `text` as a root file; the messages are returned, "" when there are none. */
+const char *fixture_bind(struct arena *arena, const char *text, struct model_config *model);
 
 #endif
