@@ -14,7 +14,7 @@
  * bound by memory has SMs to spare and takes a times as long.
  *
  * The blocks of a product are output tiles, the largest of 256 × 128, 128 × 128, 128 × 64, 64 × 64
- * (either way round) that keeps more than half of the SMs busy.
+ * (either way round) that keeps two fifths of the SMs busy.
  *
  * Examples, S = 132, c = 24, a = 1.13: 8192 × 4096 has 1,024 tiles, 8 waves of 132 or 10 of 108:
  * (10 + 0.13 · 9.48) / 8 = 1.40. Exactly 132 tiles: (2 + 0.13 · 1.22) / 1 = 2.16. 64 tiles: 1.08.

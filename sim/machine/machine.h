@@ -11,14 +11,22 @@
  * costs one event a segment. Work is seconds alone; demand SM 1, HBM bytes / seconds alone.
  *
  * Collective: at the head of its stream *and* of its communicator, its kernel starts for that rank
- * class and holds its SM share; when the last class has arrived the transfer begins: base + latency
- * of a phase, then its bytes as one activity (`network: flows`), or round after round
+ * class and holds an SM a channel; when the last class has arrived the transfer begins: base +
+ * latency of a phase, then its bytes as one activity (`network: flows`), or round after round
  * (`network: messages`). comm time counts the kernel, as a profiler would; the waiting part is also
  * counted apart.
  *
- * Two kernels, or a kernel and a collective, that want more of a resource than there is are slowed
- * by the same factor. Example: HBM of 4 GB/s, a kernel that alone uses 3 and a gather that alone
- * uses 2: both run at 4/5.
+ * Contention: while collectives hold SMs and move bytes, a part of a segment runs at no more than
+ * (its time alone) / (its time beside them), kernel by kernel from cluster/contention.h; while
+ * kernels run, a ring inside a host runs at no more than 1/comm_slowdown of its rate. On top, two
+ * activities that want more of a resource than there is are slowed by the same factor. Example: HBM
+ * of 4 GB/s, a kernel that alone uses 3 and a gather that alone uses 2: both run at 4/5.
+ *
+ * Left out of contention: inside a part of a segment its kernels count on average, not one after
+ * the other; kernels of two streams share the SMs as if collectives held none.
+ *
+ * Left out of the host: the limit of launches that wait on the GPU (1,024). The host is ahead by
+ * that much when it would block, so it never starves the GPU.
  *
  * Left out: point-to-point transfers, copies between host and device and computing on the host are
  * in the grammar but not played yet (an error says so).
