@@ -117,12 +117,13 @@ static void dropout(struct block *block, struct kernel_sink *sink, const char *n
 
 /* ---- children ----------------------------------------------------------------------------- */
 
-static void end_child(struct block *block, enum block_part part, int64_t saved_bytes,
-                      int64_t input_bytes)
+static void end_child(struct block *block, enum block_part part, const char *name,
+                      int64_t saved_bytes, int64_t input_bytes)
 {
     BUG_IF(block->child_count >= BLOCK_CHILDREN_MAX);
     block->children[block->child_count++] =
         (struct block_child){.part = part,
+                             .name = name,
                              .saved_bytes = saved_bytes,
                              .input_bytes = input_bytes,
                              .kernel_end = block->kind->forward.count};
@@ -131,7 +132,7 @@ static void end_child(struct block *block, enum block_part part, int64_t saved_b
 static void norm_child(struct block *block, const char *name, bool follows_residual)
 {
     norm(block, &block->forward, name, follows_residual, 1);
-    end_child(block, PART_NORM, norm_saved_bytes(block, block->net->h, block->tokens),
+    end_child(block, PART_NORM, name, norm_saved_bytes(block, block->net->h, block->tokens),
               block->hidden_bytes);
 }
 
@@ -141,7 +142,8 @@ static void attention_child(struct block *block, const struct attention_part *pa
     attention_forward(block, part);
     if (!owns_input)
         saved -= block->hidden_bytes;
-    end_child(block, PART_ATTENTION, saved, owns_input ? block->hidden_bytes : 0);
+    end_child(block, PART_ATTENTION, part->is_cross ? "cross_attn" : "self_attn", saved,
+              owns_input ? block->hidden_bytes : 0);
 }
 
 static void mlp_child(struct block *block, bool owns_input)
@@ -150,7 +152,7 @@ static void mlp_child(struct block *block, bool owns_input)
     mlp_forward(block);
     if (!owns_input)
         saved -= block->hidden_bytes;
-    end_child(block, PART_MLP, saved, owns_input ? block->hidden_bytes : 0);
+    end_child(block, PART_MLP, "mlp", saved, owns_input ? block->hidden_bytes : 0);
 }
 
 /* After a part: post-norm, dropout, the sum with the residual. */
@@ -163,7 +165,7 @@ static void close_part(struct block *block, const char *post_norm, const char *n
     block_op(block, &block->forward, is_last ? FUSION_RESIDUAL : FUSION_RESIDUAL_INSIDE,
              join_names(block->arena, name, ".residual"),
              (double)block->tokens * (double)block->net->h);
-    end_child(block, PART_OUTSIDE, mask, 0);
+    end_child(block, PART_OUTSIDE, "", mask, 0);
 }
 
 static struct attention_part self_part(const struct block *block)
@@ -268,6 +270,28 @@ static void add_param(void *context, const char *name, int64_t rows, int64_t res
     block->kind->numel += rows * rest;
 }
 
+/* The children as a reader of the model's tree sees them. */
+static void set_parts(struct block *block)
+{
+    const struct attention_part self = self_part(block), cross = cross_part(block);
+    double width = 2.0 * (double)(block->net->d_qk + block->net->d_v);
+    struct module_kind *kind = block->kind;
+    kind->parts = ARENA_ARRAY(block->arena, struct module_part, block->child_count);
+    for (int32_t i = 0; i < block->child_count; i++) {
+        const struct block_child *child = &block->children[i];
+        struct module_part *part = &kind->parts[kind->part_count++];
+        part->name = child->name;
+        part->saved_bytes = child->saved_bytes;
+        if (child->part == PART_MLP)
+            part->model_flop = mlp_gemm_flop(block);
+        if (child->part == PART_ATTENTION) {
+            const struct attention_part *attention = child->name[0] == 'c' ? &cross : &self;
+            part->model_flop = attention_gemm_flop(block, attention) +
+                               width * attention_score_count(block, attention);
+        }
+    }
+}
+
 /* Model FLOP of the forward: products, and attention without the mask's saving. */
 static void count_flop(struct block *block)
 {
@@ -313,5 +337,7 @@ void block_build(struct arena *arena, const struct network *net, const struct tr
     build_backward(&block);
     count_flop(&block);
     block_memory(&block);
+    set_parts(&block);
+    kind->active_numel = kind->numel - (spec->is_moe ? network_idle_expert_numel(net) : 0);
     kind->host_op_count = kind->forward.count;
 }

@@ -19,6 +19,7 @@ enum { BLOCK_CHILDREN_MAX = 9 };
 
 struct block_child {
     enum block_part part;
+    const char *name;
     int64_t saved_bytes; /* kept for its backward, input included */
     int64_t input_bytes; /* 0: the input is another child's already (parallel blocks) */
     int32_t kernel_end;  /* in the forward list: its kernels end before this one */

@@ -221,12 +221,22 @@ struct param {
 
 enum module_role { MODULE_EMBEDDING, MODULE_BLOCK, MODULE_NORM, MODULE_HEAD, MODULE_LOSS };
 
+/* Attention, MLP, norms of a block: for the tree of a model. */
+struct module_part {
+    const char *name; /* that its parameters' names begin with; "": the sums around them */
+    double model_flop;
+    int64_t saved_bytes;
+};
+
 struct module_kind {
     enum module_role role;
     const char *label; /* "block", "block.moe", "encoder.block" */
     struct param *params;
     int32_t param_count;
-    int64_t numel; /* sum of params */
+    int64_t numel;        /* sum of params */
+    int64_t active_numel; /* of them, what one token passes */
+    struct module_part *parts;
+    int32_t part_count; /* blocks only */
     struct kernel_list forward, backward;
     /*
      * Kept from forward to backward, in bytes; a tensor between two modules is counted by the one

@@ -73,6 +73,7 @@ static void build_unit(struct arena *arena, const struct abstract_unit *unit,
     kind->params[0] = (struct param){.name = "weight", .dim0 = unit->parameters, .rest = 1};
     kind->param_count = 1;
     kind->numel = unit->parameters;
+    kind->active_numel = unit->parameters;
     add_given(arena, &kind->forward, PASS_FORWARD, shape->compute_dtype, unit->forward_s);
     add_given(arena, &kind->backward, PASS_BACKWARD, shape->compute_dtype, unit->backward_s);
     kind->saved_bytes = (int64_t)unit->saved_activation_bytes;

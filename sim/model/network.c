@@ -278,13 +278,16 @@ int64_t network_parameters(const struct network *network)
     return sum + counts.dense * dense + counts.moe * moe + counts.decoder_blocks * cross;
 }
 
-int64_t network_active_parameters(const struct network *network)
+int64_t network_idle_expert_numel(const struct network *network)
 {
-    int64_t idle = network->experts - network->top_k;
     int64_t expert = 3 * network->h * network->expert_f;
     if (network->has_expert_bias)
         expert += 2 * network->expert_f + network->h;
-    if (network->experts == 0 || idle < 0)
-        return network_parameters(network);
-    return network_parameters(network) - network_count_blocks(network).moe * idle * expert;
+    return (network->experts - network->top_k) * expert;
+}
+
+int64_t network_active_parameters(const struct network *network)
+{
+    return network_parameters(network) -
+           network_count_blocks(network).moe * network_idle_expert_numel(network);
 }

@@ -78,6 +78,8 @@ struct network_counts network_count_blocks(const struct network *network);
 /* All parameters, exact and as a double that cannot overflow; active ones. */
 double network_parameters_estimate(const struct network *network);
 int64_t network_parameters(const struct network *network);
+/* Parameters of the experts of one block that a token does not pass. */
+int64_t network_idle_expert_numel(const struct network *network);
 int64_t network_active_parameters(const struct network *network);
 
 #endif

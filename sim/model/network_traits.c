@@ -188,6 +188,7 @@ static void set_mpt(const struct decoder_config *config, struct network *net)
 static void set_t5(const struct decoder_config *config, struct network *net)
 {
     net->decoder_layers = or_else(config->num_decoder_layers, net->layers);
+    net->attention_dropout = config->hidden_dropout;
     net->buckets = config->relative_attention_num_buckets;
     net->traits.is_gated =
         config->hidden_act != NULL && strncmp(config->hidden_act, "gated-", 6) == 0;

@@ -151,11 +151,13 @@ static void set_totals(struct build *build)
     model->kinds = build->kinds.items;
     model->kind_count = build->kinds.count;
     for (int32_t i = 0; i < model->module_count; i++) {
-        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        if (kind->role != MODULE_BLOCK)
+            kind->active_numel = kind->numel;
         model->parameters += kind->numel;
+        model->active_parameters += kind->active_numel;
         flop += kind->model_flop;
     }
-    model->active_parameters = network_active_parameters(net);
     model->layers = net->layers + net->decoder_layers;
     model->heads = net->a;
     model->head_dim = (net->d_qk + net->d_v) / 2;

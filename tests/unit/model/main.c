@@ -3,7 +3,8 @@
 #include "check.h"
 
 extern const struct check_case kernel_cases[], block_cases[], catalog_cases[], checkpoint_cases[],
-    kernels_cases[], model_abstract_cases[], model_config_cases[], transformer_cases[];
+    kernels_cases[], model_abstract_cases[], model_config_cases[], model_tree_cases[],
+    transformer_cases[];
 
 int main(int argc, char **argv)
 {
@@ -14,6 +15,7 @@ int main(int argc, char **argv)
                                          {"kernels", kernels_cases},
                                          {"model_abstract", model_abstract_cases},
                                          {"model_config", model_config_cases},
+                                         {"model_tree", model_tree_cases},
                                          {"transformer", transformer_cases},
                                          {NULL, NULL}};
     return check_main(argc, argv, suites);
