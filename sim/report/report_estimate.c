@@ -16,8 +16,8 @@ static void write_states(struct table *table, const struct estimate *estimate)
 {
     table_row(table);
     static const char *const heads[] = {
-        "",         "parameters", "gradients", "optimizer", "states", "B/parameter",
-        "gathered", "working",    "total",     ""};
+        "",        "parameters", "gradients", "optimizer", "states", "B/parameter",
+        "working", "outside",    "total",     ""};
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
         table_cell(table, "%s", heads[i]);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
@@ -29,8 +29,8 @@ static void write_states(struct table *table, const struct estimate *estimate)
         table_cell(table, "%s", gigabytes(table, row->optimizer_bytes));
         table_cell(table, "%s", gigabytes(table, row->states_bytes));
         table_cell(table, "%.6g", row->bytes_per_parameter);
-        table_cell(table, "%s", gigabytes(table, row->gathered_bytes));
         table_cell(table, "%s", gigabytes(table, row->working_bytes));
+        table_cell(table, "%s", gigabytes(table, estimate->outside_bytes));
         table_cell(table, "%s", gigabytes(table, row->total_bytes));
         if (row->fits)
             table_cell(table, "fits");
@@ -48,16 +48,20 @@ static void write_activations(const struct experiment *experiment, const struct 
                 "one activation tensor (micro_batch %" PRId64 " x seq_len %" PRId64
                 " x hidden %" PRId64 "): %s elements, %s B\n",
                 experiment->train.micro_batch, experiment->train.seq_len,
-                experiment->model_config.llama.hidden_size,
+                experiment->model_config.decoder.hidden_size,
                 format_count(elements, sizeof(elements), estimate->hidden_elements),
                 format_count(bytes, sizeof(bytes), (int64_t)estimate->hidden_bytes));
         fprintf(file, "one such tensor a layer, %" PRId64 " layers: %s (not divided by GPUs)\n",
                 estimate->layers,
                 gigabytes(table, estimate->hidden_bytes * (double)estimate->layers));
     }
-    fprintf(file, "activations: %s; logits and loss: %s; outside the allocator: %s\n",
+    fprintf(file,
+            "working = activations kept %s + the larger of logits and loss %s\n"
+            "          and a block's backward: recomputed %s (+ gathered %s with zero3)\n"
+            "outside = context, communicators, library workspace\n",
             gigabytes(table, estimate->activation_bytes), gigabytes(table, estimate->logits_bytes),
-            gigabytes(table, estimate->outside_bytes));
+            gigabytes(table, estimate->recomputed_bytes),
+            gigabytes(table, estimate->rows[STAGE_ZERO3].gathered_bytes));
 }
 
 void report_memory(const struct experiment *experiment, const struct estimate *estimate, FILE *file)
@@ -83,12 +87,12 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
     write_activations(experiment, estimate, &table, file);
     fprintf(
         file,
-        "largest unit gathered: %s; textbook peak of zero3 with exactly one unit gathered: %s\n",
+        "one block gathered: %s; textbook peak of zero3 with exactly one block gathered: %s\n"
+        "  (fully_shard's backward holds two gathered copies of a unit, its gradient and a\n"
+        "   reduce-scatter input: docs/fsdp2.md. The caching allocator reserves some more than\n"
+        "   is active; 'fsdpsim run' plays it)\n\n",
         gigabytes(&table, estimate->one_unit_gathered_bytes),
         gigabytes(&table, estimate->textbook_peak_bytes));
-    fprintf(file,
-            "  ('gathered' above is more: fully_shard's backward holds two gathered copies of a "
-            "unit,\n   its gradient and one reduce-scatter input; docs/fsdp2.md)\n\n");
     if (estimate->smallest_fitting < 0) {
         fprintf(file, "nothing fits in %s per GPU: even zero3 needs %s\n",
                 gigabytes(&table, estimate->budget_bytes),

@@ -13,6 +13,7 @@ struct explained {
     double gather_s, reduce_s;         /* collectives alone */
     int64_t gathers;                   /* a microbatch */
     double slowest_bytes_per_s;        /* of the links a gather uses, raw */
+    double slowest_bytes;              /* that a gather puts on one such link */
     const char *slowest;
 };
 
@@ -38,6 +39,17 @@ static int32_t choose_unit(const struct program *program)
     return best;
 }
 
+/* Bytes that a plan puts through one instance of a resource. */
+static double plan_load_bytes(const struct plan *plan, int32_t resource)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < plan->phase_count; i++)
+        for (int32_t k = 0; k < plan->phases[i].load_count; k++)
+            if (plan->phases[i].loads[k].resource == resource)
+                bytes += plan->phases[i].bytes * plan->phases[i].loads[k].per_byte;
+    return bytes;
+}
+
 static double collective_alone(struct experiment *experiment, const struct collective *collective,
                                struct explained *unit)
 {
@@ -50,7 +62,8 @@ static double collective_alone(struct experiment *experiment, const struct colle
                    collective->bytes, &options, &plan, experiment->diag) != STATUS_OK)
         BUG("a plan that was played cannot be built");
     const int32_t link = plan_bottleneck(&experiment->layout, &plan);
-    if (link >= 0) {
+    if (link >= 0 && collective->op == COLLECTIVE_ALL_GATHER) {
+        unit->slowest_bytes = plan_load_bytes(&plan, link);
         unit->slowest = experiment->layout.resources[link].name;
         unit->slowest_bytes_per_s = experiment->layout.resources[link].capacity;
     }
@@ -127,10 +140,10 @@ static void write_times(const struct explained *unit, double hidden_frac, FILE *
     const double comm = (double)unit->gathers * unit->gather_s + unit->reduce_s;
     fprintf(file, "time of one unit, everything alone\n");
     if (unit->slowest != NULL)
-        fprintf(file, "  slowest link: %s, %.9g GB/s; S over it: %.9g MB / %.9g GB/s = %.9g ms\n",
-                unit->slowest, unit->slowest_bytes_per_s / 1e9, unit->gather_bytes / 1e6,
-                unit->slowest_bytes_per_s / 1e9,
-                unit->gather_bytes / unit->slowest_bytes_per_s * 1e3);
+        fprintf(file,
+                "  slowest link: %s, %.9g GB/s; a gather puts %.9g MB on each: %.9g ms at least\n",
+                unit->slowest, unit->slowest_bytes_per_s / 1e9, unit->slowest_bytes / 1e6,
+                unit->slowest_bytes / unit->slowest_bytes_per_s * 1e3);
     fprintf(
         file, "  all-gather %.9g ms, reduce-scatter %.9g ms; forward %.9g ms, backward %.9g ms\n",
         unit->gather_s * 1e3, unit->reduce_s * 1e3, unit->forward_s * 1e3, unit->backward_s * 1e3);

@@ -44,24 +44,37 @@ static void measure_units(const struct experiment *experiment, struct estimate *
     }
 }
 
+/* Whether every unit stays gathered from forward to backward. */
+static bool keeps_gathered(const struct experiment *experiment)
+{
+    const struct fsdp_config *fsdp = &experiment->fsdp;
+    return fsdp->api == API_FSDP1 ? fsdp->sharding_strategy == SHARDING_GRAD_OP
+                                  : fsdp->reshard_after_forward == 0;
+}
+
 /* What stays gathered through forward and backward: the root, or the head; without resharding, all.
  */
 static double kept_bytes(const struct experiment *experiment, const struct estimate *estimate,
                          double outside_blocks)
 {
     const double param = (double)dtype_bytes((enum dtype)experiment->train.precision.param_dtype);
-    return experiment->fsdp.reshard_after_forward == 0 ? (double)estimate->parameters * param
-                                                       : outside_blocks * param;
+    return keeps_gathered(experiment) ? (double)estimate->parameters * param
+                                      : outside_blocks * param;
 }
 
-/* fully_shard, backward: two gathered copies, one gradient, one reduce-scatter input of a unit. */
+/* fully_shard, backward: two gathered copies, one gradient, and as many reduce-scatter inputs as
+   there are buffers. */
 static double in_flight_bytes(const struct experiment *experiment, const struct estimate *estimate)
 {
     const struct precision_config *precision = &experiment->train.precision;
     const double param = (double)dtype_bytes((enum dtype)precision->param_dtype);
     const double reduce = (double)dtype_bytes((enum dtype)precision->reduce_dtype);
-    const double gathered = experiment->fsdp.reshard_after_forward == 0 ? 0 : 2 * param;
-    return estimate->largest_unit_parameters * (gathered + param + reduce);
+    const double gathered = keeps_gathered(experiment) ? 0 : 2 * param;
+    const int64_t buffers = experiment->fsdp.reduce_scatter_buffers < estimate->layers
+                                ? experiment->fsdp.reduce_scatter_buffers
+                                : estimate->layers;
+    return estimate->largest_unit_parameters *
+           (gathered + param + reduce * (double)(buffers > 1 ? buffers : 1));
 }
 
 static void fill_working(const struct experiment *experiment, struct estimate *estimate,
@@ -92,8 +105,8 @@ static void fill_activations(const struct experiment *experiment, struct estimat
             (double)(kind->recompute_saved_bytes - kind->saved_bytes) > estimate->recomputed_bytes)
             estimate->recomputed_bytes = (double)(kind->recompute_saved_bytes - kind->saved_bytes);
     }
-    if (model->family == FAMILY_LLAMA) {
-        estimate->hidden_elements = model->tokens * experiment->model_config.llama.hidden_size;
+    if (model->family != FAMILY_ABSTRACT) {
+        estimate->hidden_elements = model->tokens * experiment->model_config.decoder.hidden_size;
         estimate->hidden_bytes =
             (double)(estimate->hidden_elements *
                      dtype_bytes((enum dtype)experiment->train.precision.param_dtype));
@@ -127,8 +140,10 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     estimate->one_unit_gathered_bytes = estimate->largest_unit_parameters * param;
     estimate->textbook_peak_bytes =
         estimate->rows[STAGE_ZERO3].states_bytes + estimate->one_unit_gathered_bytes;
-    estimate->outside_bytes = (double)(gpu->context_bytes + gpu->workspace_bytes +
-                                       (estimate->ranks > 1 ? gpu->communicator_bytes : 0));
+    const int64_t communicators = experiment->fsdp.separate_reduce_scatter_communicator ? 2 : 1;
+    estimate->outside_bytes =
+        (double)(gpu->context_bytes + gpu->workspace_bytes +
+                 (estimate->ranks > 1 ? communicators * gpu->communicator_bytes : 0));
     estimate->budget_bytes = budget_bytes > 0 ? budget_bytes : (double)gpu->memory_bytes;
     fill_working(experiment, estimate, outside_blocks);
     for (int stage = STAGE_COUNT - 1; stage >= 0; stage--) {

@@ -48,6 +48,36 @@ static void resolve_ideal(struct experiment *experiment)
     }
 }
 
+/* Whether two overrides set the same thing of the same host or GPU. */
+static bool says_again(const struct override *a, const struct override *b)
+{
+    return a->host == b->host && a->gpu == b->gpu &&
+           ((a->clock_frac < 1 && b->clock_frac < 1) || (a->nic_frac < 1 && b->nic_frac < 1));
+}
+
+/* Overrides of hosts and GPUs that this run does not have, or that say a thing twice. */
+static void check_overrides(struct experiment *experiment)
+{
+    const struct cluster *cluster = &experiment->cluster;
+    for (int64_t i = 0; i < cluster->override_count; i++) {
+        const struct override *one = &cluster->overrides[i];
+        if (one->host >= experiment->nodes)
+            diag_add(experiment->diag, DIAG_ERROR, one->place,
+                     arena_printf(&experiment->arena, "hosts count from 0 to %" PRId64,
+                                  experiment->nodes - 1),
+                     "override of host %" PRId64 ", which this run does not have", one->host);
+        if (one->gpu >= experiment->gpus_per_node)
+            diag_add(experiment->diag, DIAG_ERROR, one->place,
+                     arena_printf(&experiment->arena, "GPUs of a host count from 0 to %" PRId64,
+                                  experiment->gpus_per_node - 1),
+                     "override of GPU %" PRId64 ", which this run does not use", one->gpu);
+        for (int64_t k = 0; k < i; k++)
+            if (says_again(one, &cluster->overrides[k]))
+                diag_add(experiment->diag, DIAG_ERROR, one->place, "say it in one entry",
+                         "a second override of the same %s", one->gpu < 0 ? "host" : "GPU");
+    }
+}
+
 static void resolve_size(struct experiment *experiment, const struct root_config *root)
 {
     struct config *config = &experiment->config;
@@ -67,6 +97,7 @@ static void resolve_size(struct experiment *experiment, const struct root_config
                      "'gpus_per_node: %" PRId64 "' is more than a host of cluster '%s' has",
                      experiment->gpus_per_node, cluster->name);
     experiment->n_gpus = experiment->nodes * experiment->gpus_per_node;
+    check_overrides(experiment);
 }
 
 static void resolve_batch(struct experiment *experiment)
@@ -81,6 +112,10 @@ static void resolve_batch(struct experiment *experiment)
             config_error(config, "train", "tokens a sequence, for example 'seq_len: 8192'",
                          "missing key 'seq_len' in 'train'");
     }
+    if (train->decoder_seq_len != 0 && experiment->model_config.type != TYPE_T5)
+        config_error(config, "train.decoder_seq_len", "it belongs to encoder-decoder models (T5)",
+                     "'decoder_seq_len' means nothing for model '%s'",
+                     experiment->model_config.name);
     if (train->global_batch == 0) {
         if (train->grad_accum == 0)
             train->grad_accum = 1;
@@ -157,6 +192,10 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     status = mesh_resolve(config, "mesh", &experiment->mesh, experiment->n_gpus);
     if (status != STATUS_OK)
         return status;
+    /* A group as large as the whole is plain resharding. */
+    if (experiment->fsdp.reshard_after_forward == experiment->mesh.dp_shard &&
+        experiment->mesh.dp_shard > 1)
+        experiment->fsdp.reshard_after_forward = 1;
     resolve_batch(experiment);
     add_derived(experiment, root);
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
@@ -214,34 +253,6 @@ static void check_built(struct experiment *experiment, bool is_note)
     check_compute_dtype(experiment);
     policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
                        is_note);
-    const struct train_config *train = &experiment->train;
-    const struct {
-        bool is_missing;
-        const char *path, *hint, *label;
-    } rows[] = {
-        {train->checkpointing.policy == CHECKPOINT_SELECTIVE_OP ||
-             train->checkpointing.policy == CHECKPOINT_PER_CHILD,
-         "train.activation_checkpointing.policy", "simulated so far: none, full",
-         "activation_checkpointing"},
-        {train->checkpointing.every > 1, "train.activation_checkpointing.every", "1 so far",
-         "every"},
-        {train->attention != ATTENTION_FA2, "train.attention", "flash so far", "attention"},
-        {train->float8 != FLOAT8_NONE, "train.float8", "none so far", "float8"},
-        {train->fused_kernels, "train.fused_kernels", "false so far", "fused_kernels"},
-        {train->loss.chunks > 1, "train.loss.chunks", "1 so far", "chunks"},
-        {train->loss.impl != LOSS_EAGER, "train.loss.impl", "eager so far", "loss"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (!rows[i].is_missing)
-            continue;
-        const char *text = arena_printf(&experiment->arena, "'%s: %s' cannot be simulated yet",
-                                        rows[i].label, config_value(config, rows[i].path));
-        if (is_note)
-            diag_add(experiment->diag, DIAG_NOTE, config_place(config, rows[i].path), rows[i].hint,
-                     "%s", text);
-        else
-            config_error(config, rows[i].path, rows[i].hint, "%s", text);
-    }
 }
 
 void experiment_note_unbuilt(struct experiment *experiment)
@@ -347,8 +358,8 @@ double experiment_flop_per_token(const struct experiment *experiment, int conven
     case MFU_LLM_FOUNDRY: /* 3 (2 N s + 4 L h s²) / s: the same figure */
         return 6 * parameters + 12 * layers * width * sequence;
     case MFU_MEGATRON: {
-        const double hidden = (double)experiment->model_config.llama.hidden_size;
-        const double vocab = (double)experiment->model_config.llama.vocab_size;
+        const double hidden = (double)experiment->model_config.decoder.hidden_size;
+        const double vocab = (double)experiment->model_config.decoder.vocab_size;
         return 72 * layers * hidden * hidden *
                (1 + sequence / (6 * hidden) + vocab / (12 * hidden * layers));
     }

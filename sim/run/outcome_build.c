@@ -44,14 +44,14 @@ static void fill_times(struct outcome *outcome, const struct breakdown *breakdow
         breakdown->comm_ps > 0 ? 1 - (double)breakdown->exposed_ps / (double)breakdown->comm_ps : 0;
 }
 
-/* FLOP that full checkpointing computes again, per token. */
+/* FLOP that checkpointing computes again, per token. */
 static double recompute_flop_per_token(const struct model *model)
 {
     double flop = 0;
     for (int32_t i = 0; i < model->module_count; i++) {
         const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
         if (kind->is_recomputed)
-            flop += kind->model_flop;
+            flop += kind->recompute_flop;
     }
     return flop / (double)model->tokens;
 }
@@ -149,12 +149,27 @@ static struct outcome_collective *find_row(struct outcome *outcome, const char *
     return row;
 }
 
-/* Closed forms of the collectives the step issues; returns the link that bounds the largest. */
-static int32_t fill_collectives(struct experiment *experiment, struct outcome *outcome)
+/* What bounds communication: the link of the largest collective, or the steps' latency when that is
+   more than half of all collectives' time alone. */
+struct comm_bound {
+    int32_t link; /* -1: none */
+    double latency_s, alone_s;
+};
+
+static double plan_latency_s(const struct plan *plan)
+{
+    double seconds = plan->base_s;
+    for (int32_t i = 0; i < plan->phase_count; i++)
+        seconds += plan->phases[i].latency_s;
+    return seconds;
+}
+
+/* Closed forms of the collectives the step issues. */
+static struct comm_bound fill_collectives(struct experiment *experiment, struct outcome *outcome)
 {
     const struct program *program = experiment->program;
     const struct plan_options options = plan_options_of(experiment);
-    int32_t bottleneck = -1;
+    struct comm_bound bound = {.link = -1};
     double largest_bytes = -1;
     outcome->collectives =
         ARENA_ARRAY(&experiment->arena, struct outcome_collective, program->collectives.count + 1);
@@ -175,13 +190,15 @@ static int32_t fill_collectives(struct experiment *experiment, struct outcome *o
                                                   communicator->name, collective->bytes);
         row->count++;
         row->alone_s = plan_alone_s(&experiment->layout, &plan);
+        bound.latency_s += plan_latency_s(&plan);
+        bound.alone_s += row->alone_s;
         row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bytes_per_rank / row->alone_s : 0;
         if (collective->bytes > largest_bytes) {
             largest_bytes = collective->bytes;
-            bottleneck = plan_bottleneck(&experiment->layout, &plan);
+            bound.link = plan_bottleneck(&experiment->layout, &plan);
         }
     }
-    return bottleneck;
+    return bound;
 }
 
 static void fill_links(struct experiment *experiment, const struct facts *facts, double steps,
@@ -208,11 +225,13 @@ static void fill_links(struct experiment *experiment, const struct facts *facts,
 }
 
 static const char *name_bottleneck(const struct experiment *experiment,
-                                   const struct outcome *outcome, int32_t link)
+                                   const struct outcome *outcome, const struct comm_bound *bound)
 {
     const double compute = outcome->step_time_s - outcome->comm_s - outcome->idle_s;
     if (outcome->exposed_comm_s > compute && outcome->exposed_comm_s >= outcome->idle_s)
-        return link >= 0 ? experiment->layout.resources[link].name : "network latency";
+        return bound->link >= 0 && bound->latency_s <= bound->alone_s / 2
+                   ? experiment->layout.resources[bound->link].name
+                   : "network latency";
     return outcome->idle_s > compute ? "host" : "compute";
 }
 
@@ -220,7 +239,7 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
 {
     /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
     static const double tight_share = 0.95;
-    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 3);
+    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 5);
     char over[32];
     if (!outcome->fits) {
         format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
@@ -237,6 +256,13 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
     if (experiment->ideal.contention && outcome->comm_s > 0)
         warnings[outcome->warning_count++] =
             "'ideal: contention' is on: overlap is assumed to be free, which is optimistic";
+    if (experiment->simulate.warmup_steps == 0 && experiment->simulate.steps == 1)
+        warnings[outcome->warning_count++] =
+            "only the first step was played: the optimizer's state appears at its end, so the "
+            "peak of later steps is higher (warmup_steps: 1 shows it)";
+    if (outcome->mfu > 1)
+        warnings[outcome->warning_count++] =
+            "MFU over 100 %: the model's FLOP per token does not go with its compute time";
     outcome->warnings = warnings;
 }
 
@@ -278,8 +304,8 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
     fill_throughput(experiment, outcome);
     fill_memory(experiment, facts, outcome);
     fill_units(experiment, facts, class_idx, steps, outcome);
-    const int32_t link = fill_collectives(experiment, outcome);
+    const struct comm_bound bound = fill_collectives(experiment, outcome);
     fill_links(experiment, facts, steps, outcome);
-    outcome->bottleneck = name_bottleneck(experiment, outcome, link);
+    outcome->bottleneck = name_bottleneck(experiment, outcome, &bound);
     add_warnings(experiment, outcome);
 }

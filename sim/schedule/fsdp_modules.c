@@ -97,11 +97,11 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
 {
     const struct module_kind *kind = &builder->model->kinds[kind_idx];
     const bool is_compiled = builder->settings->is_compiled;
-    const int32_t recompute_count = kind->is_recomputed ? kind->forward.count : 0;
+    const int32_t recompute_count = kind->is_recomputed ? kind->recompute.count : 0;
     const int32_t count = recompute_count + kind->backward.count;
     struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count > 0 ? count : 1);
     for (int32_t i = 0; i < count; i++)
-        kernels[i] = i < recompute_count ? kind->forward.items[i]
+        kernels[i] = i < recompute_count ? kind->recompute.items[i]
                                          : kind->backward.items[i - recompute_count];
     *forward = fsdp_add_segment(
         builder,

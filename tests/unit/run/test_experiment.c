@@ -59,12 +59,21 @@ static void test_batches(void)
 static void test_unbuilt(void)
 {
     static const struct mistake rows[] = {
+        {TWO_BLOCKS, "train.decoder_seq_len=16", {"'decoder_seq_len' means nothing", "T5"}},
         {TWO_BLOCKS,
-         "train.activation_checkpointing=selective",
-         {"'activation_checkpointing: selective' cannot be simulated yet", "none, full"}},
-        {TWO_BLOCKS, "train.loss.chunks=4", {"'chunks: 4' cannot be simulated yet"}},
+         "cluster=dgx-h100; nodes=2; cluster.overrides=[{host: 5, clock_frac: 0.5}]",
+         {"override of host 5, which this run does not have", "from 0 to 1"}},
+        {TWO_BLOCKS,
+         "cluster=dgx-h100; gpus_per_node=4; cluster.overrides=[{host: 0, gpu: 6, clock_frac: "
+         "0.5}]",
+         {"override of GPU 6, which this run does not use", "from 0 to 3"}},
+        {TWO_BLOCKS,
+         "cluster.overrides=[{host: 0, gpu: 1, clock_frac: 0.5}, {host: 0, gpu: 1, clock_frac: "
+         "0.8}]",
+         {"a second override of the same GPU"}},
+        {TWO_BLOCKS, "fsdp.reshard_after_forward=1", {"from 2 to", "'true', 'false'"}},
+        {TWO_BLOCKS, "fsdp.reshard_after_forward=0", {"from 2 to", "'true', 'false'"}},
         {TWO_BLOCKS, "mesh.tp=2", {"'tp: 2' cannot be simulated yet"}},
-        {TWO_BLOCKS, "train.attention=eager", {"'attention: eager' cannot", "flash"}},
         {TWO_BLOCKS, "simulate.ideal=[host, lag]", {"'lag'", "latency"}},
     };
     check_mistakes(rows, sizeof(rows) / sizeof(rows[0]));
@@ -118,6 +127,20 @@ static void test_files(void)
     played_release(&played);
 }
 
+/* Resharding to a group as large as the whole is plain resharding. */
+static void test_reshard_to_all(void)
+{
+    struct played all, plain;
+    const bool has_all = played_play(&all, TWO_BLOCKS, "fsdp.reshard_after_forward=2");
+    const bool has_plain = played_play(&plain, TWO_BLOCKS, "fsdp.reshard_after_forward=true");
+    if (has_all && has_plain) {
+        CHECK_NEAR(all.outcome.step_time_s, plain.outcome.step_time_s, 0);
+        CHECK_U64(all.outcome.fingerprint, plain.outcome.fingerprint);
+    }
+    played_release(&all);
+    played_release(&plain);
+}
+
 const struct check_case experiment_cases[] = {
     {"nodes and GPUs a node", test_sizes},
     {"batches that do not fit together", test_batches},
@@ -126,4 +149,5 @@ const struct check_case experiment_cases[] = {
     {"estimates of what cannot be played", test_estimate_of_unbuilt},
     {"names of stages", test_stage_names},
     {"files", test_files},
+    {"reshard to all", test_reshard_to_all},
     {0}};

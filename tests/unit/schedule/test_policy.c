@@ -9,7 +9,7 @@ static const struct {
     {"fsdp.api=zero1", "'api: zero1' cannot be simulated yet"},
     {"fsdp.api=zero2", "'api: zero2' cannot be simulated yet"},
     {"fsdp.api=zero3", "'api: zero3' cannot be simulated yet"},
-    {"fsdp.reshard_after_forward=2", "'reshard_after_forward: 2' cannot be simulated yet"},
+    {"fsdp.reshard_after_forward=3", "'reshard_after_forward: 3' cannot be simulated yet"},
     {"fsdp.forward_prefetch=3", "'forward_prefetch: 3' cannot be simulated yet"},
     {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"train.precision.reduce_dtype=fp16", "'fp16' cannot be simulated yet"},
