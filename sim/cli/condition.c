@@ -60,7 +60,7 @@ static enum status find_metric(struct arena *arena, const char *text, const char
     names[count] = NULL;
     const char *nearest = nearest_name(name, names);
     const char *hint = nearest != NULL ? arena_printf(arena, "did you mean '%s'?", nearest)
-                                       : "metrics are the keys of 'fsdpsim run --json'";
+                                       : "metrics are the scalar keys of 'fsdpsim run --json'";
     return refuse(diag, text, hint, arena_printf(arena, "there is no metric '%s'", name));
 }
 
@@ -74,7 +74,8 @@ static enum status read_quantity(struct arena *arena, const char *text, const ch
     return refuse(diag, text, arena_printf(arena, "accepted units: %s", units_accepted(dimension)),
                   error == UNIT_MISSING
                       ? arena_printf(arena, "'%s' needs a unit", value)
-                      : arena_printf(arena, "'%s' is not a %s", value, dimension_name(dimension)));
+                      : arena_printf(arena, "'%s' is not %s", value,
+                                     dimension == DIM_BYTES ? "a size in bytes" : "a time"));
 }
 
 bool text_to_fraction(struct arena *arena, const char *text, double *fraction)
@@ -88,6 +89,30 @@ bool text_to_fraction(struct arena *arena, const char *text, double *fraction)
     return true;
 }
 
+/* `mfu>40` means 40 %, and would never hold. */
+static enum status read_fraction(struct arena *arena, const char *text, const char *value,
+                                 struct condition *condition, struct diag *diag)
+{
+    if (!text_to_fraction(arena, value, &condition->value))
+        return refuse(diag, text, "a fraction, as 0.05 or 5%",
+                      arena_printf(arena, "'%s' is not a fraction", value));
+    const bool is_percent = value[strlen(value) - 1] == '%';
+    if (is_percent || (condition->value >= 0.0 && condition->value <= 1.0))
+        return STATUS_OK;
+    const bool is_meant_percent = condition->value > 1.0;
+    return refuse(diag, text,
+                  is_meant_percent
+                      ? arena_printf(arena, "write %s%% or %.10g", value, condition->value / 100.0)
+                      : NULL,
+                  arena_printf(arena, "'%s' is a fraction, from 0 to 1", condition->metric->name));
+}
+
+/* "32" says it; "32 count" does not. */
+static bool is_count(const char *unit)
+{
+    return strcmp(unit, "count") == 0;
+}
+
 static enum status read_number(struct arena *arena, const char *text, const char *value,
                                struct condition *condition, struct diag *diag)
 {
@@ -96,15 +121,11 @@ static enum status read_number(struct arena *arena, const char *text, const char
         return read_quantity(arena, text, value, DIM_BYTES, condition, diag);
     if (strcmp(unit, "s") == 0)
         return read_quantity(arena, text, value, DIM_TIME, condition, diag);
-    if (strcmp(unit, "1") == 0) {
-        if (text_to_fraction(arena, value, &condition->value))
-            return STATUS_OK;
-        return refuse(diag, text, "a fraction, as 0.05 or 5%",
-                      arena_printf(arena, "'%s' is not a fraction", value));
-    }
+    if (strcmp(unit, "1") == 0)
+        return read_fraction(arena, text, value, condition, diag);
     if (text_to_double(value, &condition->value))
         return STATUS_OK;
-    return refuse(diag, text, arena_printf(arena, "a number, in %s", unit),
+    return refuse(diag, text, is_count(unit) ? NULL : arena_printf(arena, "a number, in %s", unit),
                   arena_printf(arena, "'%s' is not a number", value));
 }
 
@@ -210,5 +231,7 @@ const char *condition_obtained(struct arena *arena, const struct condition *cond
         return arena_strdup(arena, format_seconds(text, sizeof(text), value));
     if (strcmp(metric->unit, "1") == 0)
         return arena_printf(arena, "%.4g %%", 100.0 * value);
+    if (is_count(metric->unit))
+        return arena_printf(arena, "%.15g", value);
     return arena_printf(arena, "%.6g %s", value, metric->unit);
 }

@@ -3,7 +3,8 @@
  *
  *   fits    !fits    peak_device_bytes<80GiB    exposed_comm_fraction<=5%    step_time_s<1.2s
  *
- * Metrics in bytes, seconds or bytes per second need a unit; fractions are plain or in percent.
+ * Metrics in bytes, seconds or bytes per second need a unit; fractions are plain (0…1) or in
+ * percent.
  */
 #ifndef FSDPSIM_CLI_CONDITION_H
 #define FSDPSIM_CLI_CONDITION_H
