@@ -12,8 +12,12 @@
  *     fsdpsim_free(sim);
  *
  * Metric names are the scalar keys of `fsdpsim run --json` (fsdpsim_metric_name lists them), in SI
- * units. A handle is used by one thread at
- * a time; several handles may live at once. While the major version is 0 the interface may change.
+ * units. A handle is used by one thread at a time; several handles may live at once. While the
+ * major version is 0 the interface may change.
+ *
+ * A NULL or negative argument where none may be is a mistake like any other: FSDPSIM_INPUT with a
+ * message, 0, or NULL; without a handle fsdpsim_messages says that one is missing. Out of memory
+ * ends the process with exit status 1.
  */
 #ifndef FSDPSIM_H
 #define FSDPSIM_H
@@ -26,8 +30,8 @@ extern "C" {
 
 enum fsdpsim_status {
     FSDPSIM_OK = 0,
-    FSDPSIM_WORLD = 1, /* a file could not be read, memory */
-    FSDPSIM_INPUT = 2  /* the configuration is wrong: fsdpsim_messages says where */
+    FSDPSIM_WORLD = 1, /* a file could not be read */
+    FSDPSIM_INPUT = 2  /* the configuration or an argument is wrong: see fsdpsim_messages */
 };
 
 struct fsdpsim;
@@ -35,8 +39,8 @@ struct fsdpsim;
 FSDPSIM_API struct fsdpsim *fsdpsim_new(void);
 FSDPSIM_API void fsdpsim_free(struct fsdpsim *sim); /* NULL: nothing */
 
-/* `path`: a YAML file, or the name of a shipped configuration. Overrides as `-s key=value`. May be
-   called again: the earlier configuration and its result are dropped. */
+/* `path`: a YAML file, or the name of a shipped configuration. Overrides as `-s key=value`;
+   NULL and 0: none. May be called again: the earlier configuration and its result are dropped. */
 FSDPSIM_API int fsdpsim_load(struct fsdpsim *sim, const char *path, const char *const *overrides,
                              int override_count);
 FSDPSIM_API int fsdpsim_run(struct fsdpsim *sim);

@@ -136,6 +136,49 @@ static void test_run_refused(void)
     fsdpsim_free(sim);
 }
 
+/* A NULL or negative argument is refused, and says so. */
+static void test_null_arguments(void)
+{
+    struct fsdpsim *sim = new_sim();
+    const char *fine[] = {"nodes=1"}, *holed[] = {"nodes=1", NULL};
+    const struct {
+        const char *path;
+        const char *const *overrides;
+        int count;
+        const char *said;
+    } rows[] = {
+        {NULL, NULL, 0, "the path is NULL"},
+        {NULL, fine, 1, "the path is NULL"},
+        {UNITS_3, fine, -1, "-1 overrides"},
+        {UNITS_3, NULL, -2147483647 - 1, "-2147483648 overrides"},
+        {UNITS_3, NULL, 1, "the overrides are NULL"},
+        {UNITS_3, holed, 2, "override 1 is NULL"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("row %d", (int)i);
+        CHECK_INT(fsdpsim_load(sim, UNITS_3, NULL, 0), FSDPSIM_OK);
+        CHECK_INT(fsdpsim_load(sim, rows[i].path, rows[i].overrides, rows[i].count), FSDPSIM_INPUT);
+        CHECK_CONTAINS(fsdpsim_messages(sim), rows[i].said);
+        /* The earlier configuration is dropped. */
+        CHECK_INT(fsdpsim_run(sim), FSDPSIM_INPUT);
+    }
+    check_context(NULL);
+    CHECK_INT(fsdpsim_load(sim, UNITS_3, fine, 0), FSDPSIM_OK);
+    CHECK_INT(fsdpsim_run(sim), FSDPSIM_OK);
+    double value = 2.385;
+    CHECK_INT(fsdpsim_metric(sim, NULL, &value), 0);
+    CHECK_INT(fsdpsim_metric(sim, "step_time_s", NULL), 0);
+    CHECK_TRUE(fsdpsim_text(sim, NULL) == NULL);
+
+    CHECK_INT(fsdpsim_load(NULL, UNITS_3, NULL, 0), FSDPSIM_INPUT);
+    CHECK_INT(fsdpsim_run(NULL), FSDPSIM_INPUT);
+    CHECK_INT(fsdpsim_metric(NULL, "step_time_s", &value), 0);
+    CHECK_TRUE(fsdpsim_text(NULL, "cluster") == NULL);
+    CHECK_CONTAINS(fsdpsim_messages(NULL), "NULL");
+    CHECK_NEAR(value, 2.385, 1e-15);
+    fsdpsim_free(sim);
+}
+
 static void test_version(void)
 {
     const char *version = fsdpsim_version();
@@ -150,5 +193,6 @@ const struct check_case client_cases[] = {{"by name", test_by_name},
                                           {"a handle used again", test_again},
                                           {"two handles at once", test_two_handles},
                                           {"refused when played", test_run_refused},
+                                          {"NULL arguments", test_null_arguments},
                                           {"version", test_version},
                                           {0}};
