@@ -127,25 +127,24 @@ static const char *immutable_uri(struct arena *arena, const char *path)
     return copy;
 }
 
-static bool has_log(struct arena *arena, const char *path)
+/* Where nothing may be written, a file that stands alone is read as one that cannot change. */
+static bool is_unwritable(struct arena *arena, const char *path)
 {
-    struct stat facts;
-    return stat(arena_printf(arena, "%s-wal", path), &facts) == 0 && facts.st_size > 0;
+    return !store_is_writable(path) || !store_is_writable(store_folder(arena, path));
 }
 
-static enum status open_connection(struct store *store, bool is_new, int busy_ms, struct diag *diag)
+static enum status open_connection(struct store *store, bool is_new, bool is_fixed, int busy_ms,
+                                   struct diag *diag)
 {
     struct arena *arena = &store->arena;
     /* "./" keeps SQLite from reading a name like ":memory:" or "file:x" as something else. */
     const char *name =
         store->path[0] == '/' ? store->path : arena_printf(arena, "./%s", store->path);
     int flags = SQLITE_OPEN_READWRITE;
-    /* A reader that may write closes cleanly: a read-only one leaves -wal and -shm behind. Where
-       nothing may be written, a file that stands alone is read as one that cannot change. */
-    if (store->mode == STORE_READ &&
-        (!store_is_writable(store->path) || !store_is_writable(store_folder(arena, store->path)))) {
+    /* A reader that may write closes cleanly: a read-only one leaves -wal and -shm behind. */
+    if (store->mode == STORE_READ && (is_fixed || is_unwritable(arena, store->path))) {
         flags = SQLITE_OPEN_READONLY;
-        if (!has_log(arena, store->path)) {
+        if (!store_has_log(arena, store->path)) {
             name = immutable_uri(arena, name);
             flags |= SQLITE_OPEN_URI;
         }
@@ -164,6 +163,47 @@ static enum status open_connection(struct store *store, bool is_new, int busy_ms
                       diag);
 }
 
+/* Opens the file as it is and judges what it holds. */
+static enum status open_and_check(struct store *store, bool is_new, bool is_fixed, int busy_ms,
+                                  struct diag *diag)
+{
+    enum status status = open_connection(store, is_new, is_fixed, busy_ms, diag);
+    if (status == STATUS_OK && is_new)
+        status = create_if_empty(store, diag);
+    if (status == STATUS_OK)
+        status = check_version(store, diag);
+    if (status == STATUS_OK && !is_new)
+        status = check_content(store, diag);
+    return status;
+}
+
+/* A reader shares memory with writers through a file beside the database, and found no room for it.
+ */
+static bool lacks_room(struct store *store)
+{
+    const int code = sqlite3_errcode(store->db) & 0xff;
+    return code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+}
+
+/* On a full disk nobody writes either: a file without a log can be read as one that cannot change.
+ */
+static enum status open_reader(struct store *store, int busy_ms, struct diag *diag)
+{
+    struct diag first_try;
+    diag_init(&first_try, &store->arena);
+    enum status status = open_and_check(store, false, false, busy_ms, &first_try);
+    if (status == STATUS_OK)
+        return status;
+    if (lacks_room(store) && !store_has_log(&store->arena, store->path)) {
+        sqlite3_close(store->db);
+        store->db = NULL;
+        return open_and_check(store, false, true, busy_ms, diag);
+    }
+    for (int32_t i = 0; i < first_try.count; i++)
+        diag_world(diag, "%s", first_try.items[i].text);
+    return status;
+}
+
 enum status store_open_within(const char *path, enum store_mode mode, int busy_ms,
                               struct store **store, struct diag *diag)
 {
@@ -178,15 +218,10 @@ enum status store_open_within(const char *path, enum store_mode mode, int busy_m
     opened->arena = arena;
     opened->path = arena_strdup(&opened->arena, path);
     opened->mode = mode;
-    status = open_connection(opened, is_new, busy_ms, diag);
-    if (status != STATUS_OK)
-        goto out;
-    if (is_new)
-        status = create_if_empty(opened, diag);
-    if (status == STATUS_OK)
-        status = check_version(opened, diag);
-    if (status == STATUS_OK && !is_new)
-        status = check_content(opened, diag);
+    if (mode == STORE_READ)
+        status = open_reader(opened, busy_ms, diag);
+    else
+        status = open_and_check(opened, is_new, false, busy_ms, diag);
     if (status == STATUS_OK && mode == STORE_WRITE)
         status = choose_journal(opened, diag);
 out:

@@ -3,7 +3,9 @@
  * ours is never touched (opening alone can roll back a journal or make files beside it).
  *
  * Header of a SQLite file, big-endian: bytes 0 to 15 "SQLite format 3\0", 60 to 63 user_version,
- * 68 to 71 application_id (sqlite.org, "Database File Format", 1.3).
+ * 68 to 71 application_id (sqlite.org, "Database File Format", 1.3). Behind it, on the first page,
+ * the root of the table of tables: byte 100 is 13 for a page that holds entries itself, bytes 103
+ * to 104 are their number (1.6).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +21,12 @@
 #include "store/store_private.h"
 
 enum {
-    HEADER_BYTES = 100,
+    HEADER_BYTES = 108,
     USER_VERSION_AT = 60,
     APPLICATION_ID_AT = 68,
+    ROOT_KIND_AT = 100,
+    ROOT_COUNT_AT = 103,
+    LEAF_OF_TABLE = 13,
     WRITE_BITS = S_IWUSR | S_IWGRP | S_IWOTH,
     READ_BITS = S_IRUSR | S_IRGRP | S_IROTH,
 };
@@ -47,6 +52,12 @@ const char *store_folder(struct arena *arena, const char *path)
     if (slash == NULL)
         return ".";
     return slash == path ? "/" : arena_strndup(arena, path, (size_t)(slash - path));
+}
+
+bool store_has_log(struct arena *arena, const char *path)
+{
+    struct stat facts;
+    return stat(arena_printf(arena, "%s-wal", path), &facts) == 0 && facts.st_size > 0;
 }
 
 bool store_is_local(const char *path)
@@ -88,7 +99,20 @@ static uint32_t big_endian(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static enum status check_header(const char *path, struct diag *diag)
+/* Made by somebody, used by nobody: no tables, no owner, and none in a log beside it. */
+static bool is_blank(const unsigned char *header, const char *path)
+{
+    struct arena scratch = {0};
+    const bool has_tables = header[ROOT_KIND_AT] != LEAF_OF_TABLE || header[ROOT_COUNT_AT] != 0 ||
+                            header[ROOT_COUNT_AT + 1] != 0;
+    const bool is_blank = big_endian(header + APPLICATION_ID_AT) == 0 &&
+                          big_endian(header + USER_VERSION_AT) == 0 && !has_tables &&
+                          !store_has_log(&scratch, path);
+    arena_release(&scratch);
+    return is_blank;
+}
+
+static enum status check_header(const char *path, bool *is_new, struct diag *diag)
 {
     unsigned char header[HEADER_BYTES] = {0};
     size_t length = 0;
@@ -106,6 +130,11 @@ static enum status check_header(const char *path, struct diag *diag)
     if (length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0) {
         diag_world(diag, "cannot open '%s': it is not a database; choose another file with --db",
                    path);
+        goto out;
+    }
+    if (is_blank(header, path)) {
+        *is_new = true;
+        status = STATUS_OK;
         goto out;
     }
     if (big_endian(header + APPLICATION_ID_AT) != STORE_APPLICATION_ID) {
@@ -187,16 +216,15 @@ enum status store_check_file(const char *path, enum store_mode mode, bool *is_ne
                    (unsigned)(facts.st_mode & 07777));
         return STATUS_WORLD;
     }
-    if (facts.st_size == 0) {
-        *is_new = true;
-        if (mode == STORE_READ) {
-            diag_world(diag, "cannot read '%s': it is empty, no run was stored yet", path);
-            return STATUS_WORLD;
-        }
-    } else {
-        const enum status status = check_header(path, diag);
+    *is_new = facts.st_size == 0;
+    if (!*is_new) {
+        const enum status status = check_header(path, is_new, diag);
         if (status != STATUS_OK)
             return status;
+    }
+    if (*is_new && mode == STORE_READ) {
+        diag_world(diag, "cannot read '%s': it is empty, no run was stored yet", path);
+        return STATUS_WORLD;
     }
     return mode == STORE_WRITE ? check_folder(path, "write to", diag) : STATUS_OK;
 }

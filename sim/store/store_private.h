@@ -55,6 +55,8 @@ bool store_is_local(const char *path);
 bool store_is_writable(const char *path);
 /* The folder of a file, links followed; "." for a bare name. */
 const char *store_folder(struct arena *arena, const char *path);
+/* Whether a write-ahead log with something in it lies beside the file. */
+bool store_has_log(struct arena *arena, const char *path);
 
 /* Adds a message for a failed SQLite call; `doing`: "open", "write to", "read". */
 MUST_CHECK enum status store_fail(const struct store *store, const char *doing, int code,

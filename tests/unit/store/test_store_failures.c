@@ -65,6 +65,41 @@ static void test_empty_file(void)
     fixture_release(&fixture);
 }
 
+/* A database without tables and without an owner is as good as an empty file. */
+static void test_blank_database(void)
+{
+    static const struct {
+        const char *sql;
+        bool is_blank;
+    } rows[] = {
+        {"CREATE TABLE t (x); DROP TABLE t", true},
+        {"CREATE TABLE t (x); DROP TABLE t; VACUUM", true},
+        {"PRAGMA page_size = 1024; PRAGMA auto_vacuum = FULL; CREATE TABLE t (x); DROP TABLE t",
+         true},
+        {"PRAGMA journal_mode = WAL; CREATE TABLE t (x); DROP TABLE t", true},
+        {"CREATE TABLE t (x)", false},
+        {"CREATE VIEW v AS SELECT 1", false},
+        {"PRAGMA user_version = 7", false},
+        {"PRAGMA application_id = 7", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture fixture;
+        check_context("%s", rows[i].sql);
+        fixture_init(&fixture);
+        CHECK_INT(sql_run(fixture.path, rows[i].sql), 0);
+        if (rows[i].is_blank) {
+            fixture_expect_refusal(&fixture, STORE_READ, "it is empty");
+            fixture_fill(&fixture, 2);
+            CHECK_INT(sql_int(fixture.path, "SELECT count(*) FROM run"), 2);
+        } else {
+            fixture_expect_refusal(&fixture, STORE_WRITE, "it is the database of another program");
+            fixture_expect_refusal(&fixture, STORE_READ, "it is the database of another program");
+        }
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+}
+
 static void test_read_only(void)
 {
     struct fixture fixture;
@@ -308,6 +343,7 @@ const struct check_case store_failure_cases[] = {
     {"missing file or folder", test_missing},
     {"odd names", test_odd_names},
     {"empty file is a new one", test_empty_file},
+    {"blank database", test_blank_database},
     {"read-only bits", test_read_only},
     {"reader cannot write", test_reader_cannot_write},
     {"not ours", test_foreign},
