@@ -1,7 +1,6 @@
 /* tests/unit/config/test_node.c: YAML text → tree, and every YAML feature that is refused. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fixture.h"
 
@@ -204,13 +203,6 @@ static void test_nul_byte(void)
     fixture_release(&fixture);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* A text of `bytes`: `pattern` over and over. */
 static char *repeated(const char *pattern, size_t bytes)
 {
@@ -230,10 +222,7 @@ static void test_depth(void)
         struct fixture fixture;
         char *text = repeated(patterns[i], NODE_MAX_BYTES);
         check_context("%s", patterns[i]);
-        const double before = seconds_now();
         fixture_parse(&fixture, text, 0);
-        /* Milliseconds in a release build; sanitizers are an order slower. */
-        CHECK_TRUE(seconds_now() - before < 2.0);
         CHECK_CONTAINS(fixture.messages, "error: nesting is deeper than 64: reading stops here\n");
         CHECK_INT(fixture.status, STATUS_INPUT);
         fixture_release(&fixture);
@@ -278,11 +267,9 @@ static void test_many_keys(void)
     size_t length = 0;
     for (int i = 0; i < 90000; i++)
         length += (size_t)snprintf(text + length, size - length, "k%d: 1\n", i);
-    const double before = seconds_now();
     fixture_parse(&fixture, text, 0);
     CHECK_INT(fixture.status, STATUS_OK);
     CHECK_INT(fixture.config.root->entries.count, 90000);
-    CHECK_TRUE(seconds_now() - before < 5.0);
     fixture_release(&fixture);
     snprintf(text + length, size - length, "k44444: 2\n");
     fixture_parse(&fixture, text, 0);
