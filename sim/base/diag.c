@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/shown_text.h"
 #include "base/strbuf.h"
 
 enum {
@@ -69,13 +70,13 @@ static bool starts_character(char c)
     return ((unsigned char)c & 0xC0) != 0x80;
 }
 
-/* Control characters of a hostile file must not reach the terminal. */
+/* What a hostile file holds must not reach the terminal as it is. */
 static void write_clean(FILE *file, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        const bool is_control = (c < 0x20 && c != '\t') || c == 0x7F;
-        fputc(is_control ? '?' : c, file);
+        const size_t hidden = hidden_length(text + i, length - i);
+        fputc(hidden > 0 ? '?' : (unsigned char)text[i], file);
+        i += hidden > 0 ? hidden - 1 : 0;
     }
 }
 

@@ -8,6 +8,7 @@ int main(int argc, char **argv)
                                          {"hash", hash_cases},
                                          {"nearest_name", nearest_name_cases},
                                          {"philox", philox_cases},
+                                         {"shown text", shown_text_cases},
                                          {"status", status_cases},
                                          {"strbuf", strbuf_cases},
                                          {"units", units_cases},

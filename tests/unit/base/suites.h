@@ -9,6 +9,7 @@ extern const struct check_case diag_cases[];
 extern const struct check_case hash_cases[];
 extern const struct check_case nearest_name_cases[];
 extern const struct check_case philox_cases[];
+extern const struct check_case shown_text_cases[];
 extern const struct check_case status_cases[];
 extern const struct check_case strbuf_cases[];
 extern const struct check_case units_cases[];
