@@ -1,6 +1,7 @@
 /* config/bind.c: a tree and a field table → a struct: all mistakes in one go, see field.h. */
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "config/config_private.h"
 
 const char *path_join(struct arena *arena, const char *parent, const char *key)
@@ -143,6 +144,21 @@ void expand_scalar(struct config *config, const struct field *field, struct node
     *value = map;
 }
 
+/* A scalar where a list of them may stand is a list of one. */
+static void expand_item(struct config *config, struct node **value)
+{
+    struct node *scalar = *value;
+    if (scalar->kind != NODE_SCALAR)
+        return;
+    struct node *list = ARENA_NEW(config->arena, struct node);
+    list->kind = NODE_LIST;
+    list->text = "";
+    list->place = scalar->place;
+    list->is_default = scalar->is_default;
+    ARENA_PUSH(config->arena, &list->entries)->value = scalar;
+    *value = list;
+}
+
 static void bind_struct(struct config *config, const struct field *field, struct node *node,
                         const char *path, void *slot)
 {
@@ -258,7 +274,8 @@ static void bind_node(struct config *config, const struct field *field, struct n
         break;
     case FIELD_TEXT_LIST:
         BUG_IF(field->table != NULL);
-        bind_list(config, field, node, path, slot);
+        expand_item(config, value);
+        bind_list(config, field, *value, path, slot);
         break;
     case FIELD_ANY:
         bind_any(config, node, path, slot);
@@ -270,7 +287,7 @@ static void bind_node(struct config *config, const struct field *field, struct n
 static const char *map_file_stem(const struct config *config, const struct node *map)
 {
     if (map->ref != NULL)
-        return file_stem(config->arena, map->ref);
+        return text_shown(config->arena, file_stem(config->arena, map->ref));
     return map == config->root ? config->root_name : NULL;
 }
 

@@ -206,6 +206,13 @@ static const char *read_text(const struct scalar *scalar, void *slot)
 {
     const char **target = slot;
     struct strbuf buf = {0};
+    const uint32_t hidden = text_hidden_character(scalar->node->text);
+    if (hidden != 0) {
+        diag_add(scalar->config->diag, DIAG_ERROR, scalar->node->place, NULL,
+                 "'%s' holds U+%04X, %s", last_key(scalar->path), (unsigned)hidden,
+                 hidden < 0xA0 ? "a control character" : "which turns the direction of writing");
+        return NULL;
+    }
     *target = scalar->node->text;
     strbuf_add_scalar(&buf, scalar->node->text, false);
     const char *canonical = arena_strdup(scalar->config->arena, buf.text);

@@ -52,8 +52,8 @@ struct config {
 
 /*
  * The data folders: $FSDPSIM_DATA (colon-separated), then the source tree or installed share folder
- * found beside the running executable, then the compiled-in prefix. Each holds models/,
- * topologies/, configs/. NULL-ended list in the arena.
+ * found beside the shared library that this is part of and beside the running executable, then the
+ * compiled-in prefix. Each holds models/, topologies/, configs/. NULL-ended list in the arena.
  */
 const char *const *data_folders_find(struct arena *arena);
 
@@ -81,6 +81,8 @@ void config_add_derived(struct config *config, const char *path, const char *val
                         const char *origin);
 /* Whether a value was written (in a file or by -s), as against defaulted or absent. */
 bool config_is_set(const struct config *config, const char *path);
+/* Whether `path` is a file from which a value in force was read, under whatever name. */
+bool config_has_read(const struct config *config, const char *path);
 /* Adds an error at the value of `path`; when it is a default or absent, at the map that would hold
  * it. */
 void config_error(struct config *config, const char *path, const char *hint, const char *format,

@@ -47,6 +47,9 @@ const char *node_flow_text(struct arena *arena, const struct node *node);
 void strbuf_add_scalar(struct strbuf *buf, const char *text, bool is_inside);
 /* "a map", "a list", "nothing" or the scalar in quotes. */
 const char *node_describe(struct arena *arena, const struct node *node);
+/* The first character that a text may not hold (see base/shown_text.h; line feeds are fine), or 0.
+ */
+uint32_t text_hidden_character(const char *text);
 /* Characters of UTF-8 text up to `bytes`. */
 int32_t utf8_length(const char *text, size_t bytes);
 
@@ -81,10 +84,14 @@ const char *path_join(struct arena *arena, const char *parent, const char *key);
 /* ref.c: *slot is a scalar; on success it is the root of the file that it names. */
 MUST_CHECK enum status ref_load(struct config *config, const struct field *field,
                                 struct node **slot);
+/* "x" of "a/x.yaml"; "MyModel" of "MyModel/config.json". */
 const char *file_stem(struct arena *arena, const char *path);
 const char *file_folder(struct arena *arena, const char *path);
 const char *file_join(struct arena *arena, const char *folder, const char *name);
 bool file_exists(const char *path);
+/* Why what is there cannot be read as a file: "it is a folder", or the system's words; NULL:
+   nothing is there, or it can. */
+const char *path_obstacle(const char *path);
 bool text_is_path(const char *text);
 /* DATA/FOLDER/NAME.yaml (or .json) in the first data folder that has it, or NULL. */
 const char *data_file(struct arena *arena, const char *const *data_folders, const char *folder,

@@ -96,7 +96,7 @@ static const char *kind_text(struct arena *arena, const struct field *field)
     case FIELD_LIST:
         return "a list of maps";
     case FIELD_TEXT_LIST:
-        return "a list of texts";
+        return "a text or a list of texts";
     case FIELD_REF:
         return arena_printf(arena, "a name from %s/, a path or a map", field->folder);
     case FIELD_ANY:

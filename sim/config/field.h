@@ -12,7 +12,9 @@
  *
  * Values: FIELD_BOOL accepts true/false only. FIELD_COUNT is an integer without unit (digits, an
  * optional '-'; `1_000`, octal, hex, 1e3 are errors) or one of `choices` (words → values, as in
- * `gpus_per_node: all`). FIELD_REAL is a number without unit, or one of `choices`. FIELD_QUANTITY
+ * `gpus_per_node: all`). FIELD_REAL is a number without unit, or one of `choices`. FIELD_TEXT
+ * and the items of FIELD_TEXT_LIST hold no control characters but line feed and tab, and none that
+ * turn the direction of writing; a scalar is a FIELD_TEXT_LIST of one. FIELD_QUANTITY
  * needs its unit, and may be quoted (JSON has no other way); the other numbers may not. null, `~`
  * and nothing mean "not set".
  *
@@ -46,7 +48,7 @@ enum field_kind {
     FIELD_TEXT,      /* const char *, any scalar */
     FIELD_STRUCT,    /* a map → struct embedded at offset, by `table` (or `choose`) */
     FIELD_LIST,      /* a list of maps → struct config_list of structs, by `table` */
-    FIELD_TEXT_LIST, /* a list of scalars → struct config_list of const char * */
+    FIELD_TEXT_LIST, /* a scalar or a list of them → struct config_list of const char * */
     FIELD_REF,       /* like FIELD_STRUCT; a scalar names a file: folder/NAME.yaml, or a path */
     FIELD_ANY,       /* const struct node *: kept as it is, for a reader of its own */
 };

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "config/config_private.h"
 
 int32_t utf8_length(const char *text, size_t bytes)
@@ -99,7 +100,18 @@ static uint32_t take_character(const char **at)
 /* Characters that came in as an escape (`\u0085`) and would be refused as they are. */
 static bool is_escaped(uint32_t code)
 {
-    return code < 0x20 || character_complaint(code, false, false) != NULL;
+    return code < 0x20 || is_hidden_character(code) ||
+           character_complaint(code, false, false) != NULL;
+}
+
+uint32_t text_hidden_character(const char *text)
+{
+    while (*text != '\0') {
+        const uint32_t code = take_character(&text);
+        if (code != '\n' && is_hidden_character(code))
+            return code;
+    }
+    return 0;
 }
 
 /* Whether the plain form reads back as the same text; inside [] and {} less is plain. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "config/config_private.h"
 
 void origin_add_label(struct config *config, const char *path, const char *value,
@@ -37,6 +38,7 @@ static int32_t width(const char *text)
     return utf8_length(text, strlen(text));
 }
 
+/* Names of files may hold anything; here they go to a terminal. */
 void config_write_resolved(const struct config *config, FILE *file)
 {
     /* Fixed: a long text neither pushes every origin off the screen nor moves the other lines. */
@@ -48,9 +50,10 @@ void config_write_resolved(const struct config *config, FILE *file)
     }
     for (int32_t i = 0; i < config->origins.count; i++) {
         const struct config_origin *one = &config->origins.items[i];
-        const int32_t pad = VALUE_WIDTH - width(one->value);
-        fprintf(file, "%s%*s = %s%*s  (%s)\n", one->path, path_width - width(one->path), "",
-                one->value, pad > 0 ? pad : 0, "", one->origin);
+        const char *value = text_shown(config->arena, one->value);
+        const int32_t pad = VALUE_WIDTH - width(value);
+        fprintf(file, "%s%*s = %s%*s  (%s)\n", one->path, path_width - width(one->path), "", value,
+                pad > 0 ? pad : 0, "", text_shown(config->arena, one->origin));
     }
 }
 

@@ -2,7 +2,9 @@
  * config/ref.c: names of files: data folders, shipped names, paths, and the file that a FIELD_REF
  * names.
  */
+#include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,6 +32,14 @@ static bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+const char *path_obstacle(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? NULL : strerror(errno);
+    return S_ISDIR(about.st_mode) ? "it is a folder" : NULL;
+}
+
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0 && !is_folder(path);
@@ -55,6 +65,14 @@ const char *file_stem(struct arena *arena, const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
+    /* As Hugging Face lays its repositories out: the model's name is that of the folder. */
+    if (slash != NULL && strncmp(name, "config.", 7) == 0 && dot == name + 6) {
+        const char *folder = file_folder(arena, path);
+        slash = strrchr(folder, '/');
+        folder = slash != NULL ? slash + 1 : folder;
+        if (folder[0] != '\0' && strcmp(folder, ".") != 0 && strcmp(folder, "..") != 0)
+            return arena_strdup(arena, folder);
+    }
     const bool is_ours = dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
                                          strcmp(dot, ".json") == 0);
     return is_ours ? arena_strndup(arena, name, (size_t)(dot - name)) : arena_strdup(arena, name);
@@ -113,18 +131,16 @@ static void add_from_environment(struct arena *arena, struct text_list *list)
     }
 }
 
-/* The source tree (or a build folder in it), or PREFIX/share beside PREFIX/bin. */
-static void add_beside_executable(struct arena *arena, struct text_list *list)
+/* Of a program or library: PREFIX/share beside PREFIX/bin, PREFIX/lib or PREFIX/lib/TRIPLET, or the
+   source tree (or a build folder in it). */
+static void add_beside(struct arena *arena, struct text_list *list, const char *path)
 {
-    char link[4096];
-    const ssize_t length = readlink("/proc/self/exe", link, sizeof(link) - 1);
-    if (length <= 0)
-        return;
-    link[length] = '\0';
-    const char *executable_folder = file_folder(arena, link);
-    const char *prefix = file_folder(arena, executable_folder);
+    const char *folder = file_folder(arena, path);
+    const char *prefix = file_folder(arena, folder);
     add_data_folder(arena, list, file_join(arena, prefix, "share/fsdpsim"));
-    for (const char *at = executable_folder;; at = file_folder(arena, at)) {
+    if (has_suffix(prefix, "/lib"))
+        add_data_folder(arena, list, file_join(arena, file_folder(arena, prefix), "share/fsdpsim"));
+    for (const char *at = folder;; at = file_folder(arena, at)) {
         if (is_folder(file_join(arena, at, "topologies")) &&
             is_folder(file_join(arena, at, "models"))) {
             add_data_folder(arena, list, at);
@@ -135,10 +151,59 @@ static void add_beside_executable(struct arena *arena, struct text_list *list)
     }
 }
 
+static void add_beside_executable(struct arena *arena, struct text_list *list)
+{
+    char link[4096];
+    const ssize_t length = readlink("/proc/self/exe", link, sizeof(link) - 1);
+    if (length <= 0)
+        return;
+    link[length] = '\0';
+    add_beside(arena, list, link);
+}
+
+/* "7f12a000-7f12b000 r--p 00000000 08:01 1234    /usr/lib/libx.so": whether the range holds
+   `address`. */
+static bool is_mapping_of(const char *line, uintptr_t address)
+{
+    uintptr_t bounds[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        for (; isxdigit((unsigned char)*line) != 0; line++)
+            bounds[i] = bounds[i] << 4 | (uintptr_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
+        line++;
+    }
+    return address >= bounds[0] && address < bounds[1];
+}
+
+/* The program is another's when this code came to it in a shared library. */
+static void add_beside_library(struct arena *arena, struct text_list *list)
+{
+    static const char here[] = "in this object";
+    enum { MAPS_MAX_BYTES = 4 << 20 };
+    struct diag quiet;
+    struct strbuf maps = {0};
+    diag_init(&quiet, arena);
+    if (strbuf_read_file(&maps, "/proc/self/maps", MAPS_MAX_BYTES, &quiet) != STATUS_OK)
+        goto out;
+    for (char *line = maps.text; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end != NULL)
+            *end = '\0';
+        const char *path = strchr(line, '/');
+        if (path != NULL && is_mapping_of(line, (uintptr_t)here)) {
+            add_beside(arena, list, arena_strdup(arena, path));
+            break;
+        }
+        line = end != NULL ? end + 1 : NULL;
+    }
+out:
+    strbuf_release(&maps);
+}
+
 const char *const *data_folders_find(struct arena *arena)
 {
     struct text_list list = {0};
     add_from_environment(arena, &list);
+    add_beside_library(arena, &list);
     add_beside_executable(arena, &list);
 #ifdef FSDPSIM_DATADIR
     add_data_folder(arena, &list, FSDPSIM_DATADIR);
@@ -326,6 +391,14 @@ static const char *find_path(struct config *config, const struct field *field,
     const char *alias = alias_file(config, field, name, &is_ambiguous);
     if (alias != NULL || is_ambiguous)
         return alias; /* "…-2.4TB/s-500W" only looks like a path */
+    const char *obstacle = path_obstacle(first);
+    if (obstacle == NULL)
+        obstacle = path_obstacle(second);
+    if (obstacle != NULL) {
+        diag_add(config->diag, DIAG_ERROR, name->place, NULL, "cannot read %s for '%s': %s",
+                 node_describe(arena, name), field->key, obstacle);
+        return NULL;
+    }
     const bool is_one = strcmp(first, second) == 0;
     diag_add(config->diag, DIAG_ERROR, name->place,
              is_one ? NULL : arena_printf(arena, "looked for %s and %s", first, second),

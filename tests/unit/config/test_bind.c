@@ -363,6 +363,69 @@ static void test_foreign(void)
     arena_release(&arena);
 }
 
+static void test_scalar_for_list(void)
+{
+    struct fixture fixture;
+    fixture_bind(&fixture,
+                 "nodes: 2\nhost: {gpus: 1}\nshape: {kind: circle, radius: 2.5}\n"
+                 "ideal: latency\n",
+                 NULL);
+    CHECK_TEXT(fixture.messages, "");
+    CHECK_INT(fixture.bound.ideal.count, 1);
+    if (fixture.bound.ideal.count == 1)
+        CHECK_TEXT(((const char *const *)fixture.bound.ideal.items)[0], "latency");
+    CHECK_INT(config_place(&fixture.config, "ideal[0]").line, 4);
+    CHECK_CONTAINS(fixture_resolved(&fixture), "latency                   (t.yaml:4:8)\n");
+    fixture_release(&fixture);
+    check_row("ideal: {a: 1}",
+              "t.yaml:2:9: error: 'ideal' must be a text or a list of texts, not a map\n"
+              "    2 | ideal: {a: 1}\n"
+              "      |         ^\n");
+    check_row("ideal: [[a]]", "t.yaml:2:9: error: 'ideal[0]' must be a text, not a list\n"
+                              "    2 | ideal: [[a]]\n"
+                              "      |         ^\n");
+}
+
+/* Escapes are how these come in: as they are, the reader refuses most of them. */
+static void test_hidden_characters(void)
+{
+    static const struct {
+        const char *yaml, *said;
+    } rows[] = {
+        {"title: \"a\\e[2Jb\"", "t.yaml:2:8: error: 'title' holds U+001B, a control character\n"},
+        {"title: \"a\\rb\"", "'title' holds U+000D, a control character\n"},
+        {"title: \"a\\x7F\"", "'title' holds U+007F, a control character\n"},
+        {"title: \"\\u009B\"", "'title' holds U+009B, a control character\n"},
+        {"title: \"\\u202Ea\"", "'title' holds U+202E, which turns the direction of writing\n"},
+        {"title: a\u2066b", "t.yaml:2:8: error: 'title' holds U+2066, which turns the direction"},
+        {"title: \u202Ab", "'title' holds U+202A, which turns the direction of writing\n"},
+        {"host: {gpus: 1, name: \"\\a\"}", "'name' holds U+0007, a control character\n"},
+        {"ideal: [fine, \"a\\bc\"]", "'ideal[1]' holds U+0008, a control character\n"},
+        {"ideal: \"a\\bc\"", "'ideal[0]' holds U+0008, a control character\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture fixture;
+        struct arena arena = {0};
+        check_context("%s", rows[i].yaml);
+        fixture_bind(&fixture, arena_printf(&arena, "nodes: 2\n%s\n", rows[i].yaml), NULL);
+        CHECK_CONTAINS(fixture.messages, rows[i].said);
+        CHECK_TRUE(strchr(fixture.messages, '\033') == NULL);
+        CHECK_TRUE(strstr(fixture.messages, "\u2066") == NULL);
+        CHECK_INT(fixture.status, STATUS_INPUT);
+        fixture_release(&fixture);
+        arena_release(&arena);
+    }
+    check_context(NULL);
+    struct fixture fixture;
+    fixture_bind(&fixture,
+                 "nodes: 2\nhost: {gpus: 1}\nshape: {kind: circle, radius: 2.5}\n"
+                 "title: \"a\\tb\\nlämna 模型\"\n",
+                 NULL);
+    CHECK_TEXT(fixture.messages, "");
+    CHECK_TEXT(fixture.bound.title, "a\tb\nlämna 模型");
+    fixture_release(&fixture);
+}
+
 const struct check_case bind_cases[] = {{"all kinds", test_all_kinds},
                                         {"a scalar for a map", test_scalar_for_map},
                                         {"defaults", test_defaults},
@@ -374,4 +437,6 @@ const struct check_case bind_cases[] = {{"all kinds", test_all_kinds},
                                         {"checks", test_checks},
                                         {"all mistakes in one run", test_all_mistakes_in_one_run},
                                         {"foreign files", test_foreign},
+                                        {"a scalar for a list", test_scalar_for_list},
+                                        {"hidden characters", test_hidden_characters},
                                         {0}};

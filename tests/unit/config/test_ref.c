@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "config/config_private.h"
 #include "fixture.h"
 
 static const struct {
@@ -318,6 +319,124 @@ static void test_data_folders(void)
     arena_release(&arena);
 }
 
+/* What is there but is no file that can be read says what it is. */
+static void test_obstacles(void)
+{
+    static const struct {
+        const char *override, *said;
+    } rows[] = {
+        {"host=./mine", "error: cannot read './mine' for 'host': it is a folder\n"},
+        {"host=mine/", "error: cannot read 'mine/' for 'host': it is a folder\n"},
+        {"host=folder.yaml", "cannot read 'folder.yaml' for 'host': it is a folder\n"},
+        {"host=loop.yaml", "cannot read 'loop.yaml' for 'host': Too many levels of symbolic links"},
+        {"host=./shut/x.yaml", "cannot read './shut/x.yaml' for 'host': Permission denied\n"},
+        {"host=here.yaml/x.yaml", "error: 'host' names no file: 'here.yaml/x.yaml'\n"},
+        {"host=dangling.yaml", "error: 'host' names no file: 'dangling.yaml'\n"},
+    };
+    static const struct {
+        const char *path, *said;
+    } roots[] = {
+        {"mine", "error: cannot open 'mine': it is a folder\n"},
+        {"folder.yaml", "error: cannot read 'folder.yaml': it is a folder\n"},
+        {"loop", "error: cannot open 'loop': Too many levels of symbolic links\n"},
+        {"loop.yaml", "error: cannot open 'loop.yaml': Too many levels of symbolic links\n"},
+    };
+    struct place_of_test place;
+    struct fixture fixture;
+    enter(&place);
+    CHECK_INT(mkdir("folder.yaml", 0755) | mkdir("shut", 0000), 0);
+    CHECK_INT(symlink("loop.yaml", "loop.yaml") | symlink("loop", "loop"), 0);
+    CHECK_INT(symlink("nowhere.yaml", "dangling.yaml"), 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].override);
+        /* Nothing is shut for the superuser. */
+        if (strstr(rows[i].override, "shut") != NULL && geteuid() == 0)
+            continue;
+        load(&fixture, "ship", rows[i].override);
+        CHECK_CONTAINS(fixture.messages, rows[i].said);
+        CHECK_INT(fixture.status, STATUS_INPUT);
+        fixture_release(&fixture);
+    }
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+        check_context("%s", roots[i].path);
+        load(&fixture, roots[i].path, NULL);
+        CHECK_TEXT(fixture.messages, roots[i].said);
+        CHECK_INT(fixture.status, STATUS_WORLD);
+        fixture_release(&fixture);
+    }
+    check_context(NULL);
+    CHECK_INT(rmdir("folder.yaml") | rmdir("shut"), 0);
+    CHECK_INT(unlink("loop.yaml") | unlink("loop") | unlink("dangling.yaml"), 0);
+    leave(&place);
+}
+
+static void test_file_stem(void)
+{
+    static const struct {
+        const char *path, *stem;
+    } rows[] = {
+        {"a/llama.yaml", "llama"},
+        {"llama-3.1-8b", "llama-3.1-8b"},
+        {"/models/MyModel/config.json", "MyModel"},
+        {"MyModel-2.5/config.json", "MyModel-2.5"},
+        {"./MyModel/config.yaml", "MyModel"},
+        {"/config.json", "config"},
+        {"config.json", "config"},
+        {"./config.json", "config"},
+        {"a/../config.json", "config"},
+        {"a/config.gpu.json", "config.gpu"},
+        {"a/config", "config"},
+        {"a/my.config.json", "my.config"},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].path);
+        CHECK_TEXT(file_stem(&arena, rows[i].path), rows[i].stem);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* A name of a file is a name in reports, too. */
+static void test_hidden_in_names(void)
+{
+    struct place_of_test place;
+    struct fixture fixture;
+    enter(&place);
+    write_file("a\033[2Jb.yaml",
+               "nodes: 1\nhost: ./h\u202Ex.yaml\nshape: {kind: circle, radius: 2.5}\n");
+    write_file("h\u202Ex.yaml", "gpus: 3\n");
+    load(&fixture, "a\033[2Jb.yaml", NULL);
+    CHECK_TEXT(fixture.messages, "");
+    CHECK_TEXT(fixture.config.root_name, "a?[2Jb");
+    CHECK_TEXT(fixture.bound.host.name, "h?x");
+    CHECK_INT(fixture.bound.host.gpus, 3);
+    CHECK_TRUE(strchr(fixture_resolved(&fixture), '\033') == NULL);
+    CHECK_TRUE(strstr(fixture_resolved(&fixture), "\u202E") == NULL);
+    CHECK_CONTAINS(fixture_resolved(&fixture), "(a?[2Jb.yaml:1:8)\n");
+    fixture_release(&fixture);
+    CHECK_INT(unlink("a\033[2Jb.yaml") | unlink("h\u202Ex.yaml"), 0);
+    leave(&place);
+}
+
+static void test_has_read(void)
+{
+    struct place_of_test place;
+    struct fixture fixture;
+    enter(&place);
+    CHECK_INT(link("data/nics/ndr.yaml", "other.yaml"), 0);
+    load(&fixture, "ship", NULL);
+    CHECK_TEXT(fixture.messages, "");
+    CHECK_TRUE(config_has_read(&fixture.config, "data/configs/ship.yaml"));
+    CHECK_TRUE(config_has_read(&fixture.config, "./data/../data/hosts/small.yaml"));
+    CHECK_TRUE(config_has_read(&fixture.config, "other.yaml"));
+    CHECK_TRUE(!config_has_read(&fixture.config, "here.yaml"));
+    CHECK_TRUE(!config_has_read(&fixture.config, "nowhere.yaml"));
+    fixture_release(&fixture);
+    CHECK_INT(unlink("other.yaml"), 0);
+    leave(&place);
+}
+
 const struct check_case ref_cases[] = {{"names", test_names},
                                        {"paths", test_paths},
                                        {"overrides through files", test_override_through_files},
@@ -325,4 +444,8 @@ const struct check_case ref_cases[] = {{"names", test_names},
                                        {"mistakes", test_mistakes},
                                        {"root files", test_root_files},
                                        {"data folders", test_data_folders},
+                                       {"folders, loops, shut doors", test_obstacles},
+                                       {"stems", test_file_stem},
+                                       {"hidden characters in names", test_hidden_in_names},
+                                       {"files that were read", test_has_read},
                                        {0}};
