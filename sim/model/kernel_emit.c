@@ -5,10 +5,12 @@
 
 const char *join_names(struct arena *arena, const char *a, const char *b)
 {
-    size_t a_length = strlen(a), b_length = strlen(b);
-    char *text = arena_alloc(arena, a_length + b_length + 1);
-    memcpy(text, a, a_length);
-    memcpy(text + a_length, b, b_length);
+    size_t length = 0;
+    char *text = arena_alloc(arena, strlen(a) + strlen(b) + 1);
+    while (*a != '\0')
+        text[length++] = *a++;
+    while (*b != '\0')
+        text[length++] = *b++;
     return text;
 }
 

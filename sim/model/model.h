@@ -45,11 +45,7 @@
 #include "config/field.h"
 #include "model/kernel.h"
 
-enum model_family {
-    FAMILY_TRANSFORMER,
-    FAMILY_LLAMA = FAMILY_TRANSFORMER, /* name of before */
-    FAMILY_ABSTRACT
-};
+enum model_family { FAMILY_TRANSFORMER, FAMILY_ABSTRACT };
 
 /* What `model_type` of a config.json says; TYPE_DECODER: `family: decoder`. */
 enum model_type {
@@ -169,10 +165,7 @@ struct model_config {
     int type;         /* enum model_type of a transformer */
     const char *name; /* `name:`, else the file's stem, else NULL (then the built model is named
                          after its type) */
-    union {
-        struct decoder_config decoder;
-        struct decoder_config llama; /* name of before */
-    };
+    struct decoder_config decoder;
     struct abstract_config abstract;
 };
 
