@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shown_text.h"
 #include "report/report.h"
 
 static bool is_coloured(const struct options *options)
@@ -89,7 +90,12 @@ enum status command_load(struct command *command, const char *argument,
     for (int32_t k = 0; k < command->options.overrides.count; k++)
         *ARENA_PUSH(&command->arena, &overrides) = command->options.overrides.items[k];
     const char *file = split_argument(&command->arena, argument, &overrides);
-    return experiment_load(experiment, file, overrides.items, overrides.count, &command->diag);
+    const enum status status =
+        experiment_load(experiment, file, overrides.items, overrides.count, &command->diag);
+    /* The name of a file becomes a word in reports. */
+    if (experiment->name != NULL)
+        experiment->name = text_shown(&command->arena, experiment->name);
+    return status;
 }
 
 void command_write_tables(const struct outcome *outcome, int64_t top)

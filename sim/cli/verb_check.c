@@ -1,6 +1,7 @@
 /* cli/verb_check.c: fsdpsim check FILE..., fsdpsim schema KIND: the files and what they may say. */
 #include <stdio.h>
 
+#include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
@@ -16,7 +17,7 @@ static enum status check_config(struct command *command, const char *argument)
     if (status == STATUS_OK && command->options.is_resolved)
         config_write_resolved(&experiment.config, stdout);
     else if (status == STATUS_OK && !command->options.is_quiet)
-        printf("%s: ok\n", argument);
+        printf("%s: ok\n", text_shown(&command->arena, argument));
     command_flush(command);
     experiment_release(&experiment);
     return status;
@@ -31,7 +32,7 @@ static enum status check_part(struct command *command, const struct catalog_kind
     if (status == STATUS_OK && command->options.is_resolved)
         config_write_resolved(&entry.config, stdout);
     else if (status == STATUS_OK && !command->options.is_quiet)
-        printf("%s: ok\n", argument);
+        printf("%s: ok\n", text_shown(&command->arena, argument));
     command_flush(command);
     catalog_release(&entry);
     return status;

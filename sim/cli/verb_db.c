@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -9,14 +10,15 @@
 #include "report/report.h"
 #include "store/store.h"
 
-static void write_row(const struct store_run *run)
+static void write_row(struct arena *arena, const struct store_run *run)
 {
     char time[32], memory[32], exposed[32], mfu[32] = "-";
     if (!isnan(run->mfu))
         snprintf(mfu, sizeof(mfu), "%.1f %%", 100.0 * run->mfu);
     snprintf(exposed, sizeof(exposed), "%.1f %%", 100.0 * run->exposed_comm_fraction);
     printf("%5lld  %-20s  %-28s %-8s %6lld  %10s  %9s  %8s  %10s%s\n", (long long)run->id,
-           run->created, run->config_name, run->policy, (long long)run->n_gpus,
+           text_shown(arena, run->created), text_shown(arena, run->config_name),
+           text_shown(arena, run->policy), (long long)run->n_gpus,
            format_seconds(time, sizeof(time), run->step_time_s), mfu, exposed,
            format_gib(memory, sizeof(memory), (double)run->peak_device_bytes),
            run->fits ? "" : "  does not fit");
@@ -75,7 +77,7 @@ static enum status list_runs(struct command *command, struct store *store)
     printf("%5s  %-20s  %-28s %-8s %6s  %10s  %9s  %8s  %10s\n", "id", "created", "config",
            "policy", "GPUs", "step", "MFU", "exposed", "memory");
     for (int32_t k = 0; k < list.count; k++)
-        write_row(&list.items[k]);
+        write_row(&command->arena, &list.items[k]);
     return STATUS_OK;
 }
 

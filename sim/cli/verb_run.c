@@ -1,8 +1,13 @@
 /* cli/verb_run.c: fsdpsim run FILE...: play, print side by side, store, check the conditions. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/condition.h"
@@ -76,28 +81,74 @@ static enum status play_all(struct runs *runs)
     return STATUS_OK;
 }
 
-static enum status dump_program(struct command *command, const struct program *program)
+/* A temporary beside `path` that then takes its name: a dump that fails leaves what was there. */
+static enum status replace_file(struct command *command, const char *path, bool exists,
+                                const struct program *program)
 {
-    const char *path = command->options.dump_path;
-    if (text_equal(path, "-")) {
-        program_dump(program, stdout);
-        return STATUS_OK;
-    }
-    FILE *file = fopen(path, "w");
+    struct arena *arena = &command->arena;
+    struct stat about;
+    const char *temporary = arena_printf(arena, "%s.%ld.tmp", path, (long)getpid());
+    FILE *file = fopen(temporary, "wx");
     if (file == NULL) {
-        diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
+        diag_world(&command->diag, "cannot write '%s': %s", command->options.dump_path,
+                   strerror(errno));
         return STATUS_WORLD;
     }
     program_dump(program, file);
-    const bool had_error = ferror(file) != 0;
-    if (fclose(file) == 0 && !had_error)
+    bool is_written = ferror(file) == 0;
+    is_written = fclose(file) == 0 && is_written;
+    if (is_written && exists && stat(path, &about) == 0)
+        (void)chmod(temporary, about.st_mode & 0777);
+    if (is_written && rename(temporary, path) == 0)
         return STATUS_OK;
+    diag_world(&command->diag, "cannot write '%s': %s", command->options.dump_path,
+               strerror(errno));
+    (void)remove(temporary);
+    return STATUS_WORLD;
+}
+
+/* A pipe or a device: nothing to replace. */
+static enum status write_device(struct command *command, const char *path,
+                                const struct program *program)
+{
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        program_dump(program, file);
+        const bool had_error = ferror(file) != 0;
+        if (fclose(file) == 0 && !had_error)
+            return STATUS_OK;
+    }
     diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
     return STATUS_WORLD;
 }
 
-static void print(const struct command *command, const struct runs *runs)
+static enum status dump_program(struct command *command, const struct experiment *experiment)
 {
+    const char *path = command->options.dump_path;
+    const struct program *program = experiment->program;
+    char followed[PATH_MAX];
+    struct stat about;
+    if (text_equal(path, "-")) {
+        program_dump(program, stdout);
+        return STATUS_OK;
+    }
+    if (config_has_read(&experiment->config, path))
+        return (enum status)command_refuse(command, NULL,
+                                           "'--dump-program %s' would overwrite a file that the "
+                                           "configuration is read from",
+                                           path);
+    const bool exists = stat(path, &about) == 0;
+    if (exists && !S_ISREG(about.st_mode))
+        return write_device(command, path, program);
+    /* A link stays one. */
+    if (exists && realpath(path, followed) != NULL)
+        path = followed;
+    return replace_file(command, path, exists, program);
+}
+
+static void print(struct command *command, const struct runs *runs)
+{
+    struct arena *arena = &command->arena;
     const struct options *options = &command->options;
     if (options->is_json) {
         for (int32_t k = 0; k < runs->count; k++)
@@ -108,7 +159,7 @@ static void print(const struct command *command, const struct runs *runs)
     for (int32_t k = 0; k < runs->count && (options->has_units || options->top > 0); k++) {
         printf("\n");
         if (runs->count > 1)
-            printf("%s\n\n", command->arguments.items[k]);
+            printf("%s\n\n", text_shown(arena, command->arguments.items[k]));
         command_write_tables(runs->list[k], options->top);
     }
 }
@@ -126,6 +177,7 @@ static enum status store_all(struct command *command, const struct runs *runs)
     store_close(store);
     if (status != STATUS_OK || command->options.is_quiet)
         return status;
+    path = text_shown(&command->arena, path);
     if (runs->count == 1)
         fprintf(stderr, "stored as run %lld in %s\n", (long long)ids[0], path);
     else
@@ -169,7 +221,7 @@ enum exit_code verb_run(struct command *command)
     if (status == STATUS_OK)
         status = load_all(command, &runs);
     if (status == STATUS_OK && command->options.dump_path != NULL) {
-        status = dump_program(command, runs.experiments[0].program);
+        status = dump_program(command, &runs.experiments[0]);
         if (text_equal(command->options.dump_path, "-"))
             goto out;
     }
