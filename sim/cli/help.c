@@ -157,6 +157,9 @@ void help_write_man(FILE *file)
           "folders, separated by colons, with models/, topologies/ and configs/ to search first\n"
           ".IP FSDPSIM_DB 4\n"
           "the results database\n"
+          ".IP \"XDG_DATA_HOME, HOME\" 4\n"
+          "the XDG data folder is $XDG_DATA_HOME/fsdpsim, by default $HOME/.local/share/fsdpsim; "
+          "with neither set the database is fsdpsim.db in the working folder\n"
           ".IP NO_COLOR 4\n"
           "when not empty: no colour\n",
           file);

@@ -304,7 +304,8 @@ enum status options_parse(struct arena *arena, const struct verb *verb, int argc
     for (parser.at = from; parser.at < argc; parser.at++) {
         const char *word = argv[parser.at];
         enum status one = STATUS_OK;
-        if (has_ended || word[0] != '-' || word[1] == '\0')
+        /* "-@nodes=4": standard input with an override. */
+        if (has_ended || word[0] != '-' || word[1] == '\0' || word[1] == '@')
             *ARENA_PUSH(arena, arguments) = word;
         else if (strcmp(word, "--") == 0)
             has_ended = true;

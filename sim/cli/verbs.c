@@ -19,7 +19,7 @@ const struct verb verb_table[] = {
          "memory, one column a FILE. FILE is a YAML file, the name of a shipped configuration, "
          "or\n"
          "'-' for standard input. It may carry overrides of its own, after those of -s:\n"
-         "FILE@nodes=4@train.micro_batch=2.\n",
+         "FILE@nodes=4@train.micro_batch=2, also -@nodes=4.\n",
      .examples = {{"fsdpsim run llama3-8b_dgx-h100 -s nodes=4", "a shipped configuration, bigger"},
                   {"fsdpsim run my.yaml my.yaml@nodes=16 --assert fits",
                    "side by side; exit 3 if one does not fit"}},

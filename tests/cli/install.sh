@@ -29,10 +29,10 @@ done
 
 cd "$scratch"
 program=$prefix/bin/fsdpsim
-"$program" list models | grep -q '^llama-3.1-8b ' || fail 'the installed models are not found'
+"$program" list models | grep '^llama-3.1-8b ' >/dev/null || fail 'the installed models are not found'
 "$program" run llama3-8b_dgx-h100 --no-db --json >run.json || fail 'a shipped configuration fails'
 "$program" run llama3-8b_dgx-h100 --quiet >run.txt || fail 'storing a run fails'
-"$program" db ls | grep -q llama3-8b_dgx-h100 || fail 'the run is not in the database'
+"$program" db ls | grep llama3-8b_dgx-h100 >/dev/null || fail 'the run is not in the database'
 [ -e "$scratch/data/fsdpsim/fsdpsim.db" ] || fail 'the database is not in the XDG data folder'
 
 pc=$(find "$prefix" -name fsdpsim.pc)
