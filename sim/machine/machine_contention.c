@@ -50,17 +50,17 @@ static struct level *level_find(const struct machine *machine, struct pace *pace
         percent = 100;
     if (sms_held == 0 && percent == 0)
         return NULL;
-    for (int32_t i = 0; i < pace->levels.count; i++) {
-        struct level *level = pace->levels.items[i];
+    for (struct level *level = pace->levels; level != NULL; level = level->next) {
         if (level->sms_held == sms_held && level->hbm_percent == percent)
             return level;
     }
+    const int32_t segment_count = pace->score->program->segments.count;
     struct level *level = ARENA_NEW(machine->arena, struct level);
-    *level = (struct level){
-        .sms_held = sms_held,
-        .hbm_percent = percent,
-        .lost_s = ARENA_ARRAY(machine->arena, double *, pace->score->program->segments.count)};
-    *ARENA_PUSH(machine->arena, &pace->levels) = level;
+    *level = (struct level){.sms_held = sms_held,
+                            .hbm_percent = percent,
+                            .lost = ARENA_ARRAY(machine->arena, struct lost, segment_count),
+                            .next = pace->levels};
+    pace->levels = level;
     return level;
 }
 
@@ -93,11 +93,12 @@ static double segment_cap(struct machine *machine, const struct lane *lane)
         return 1;
     const int32_t idx = lane->at->op->index;
     const struct segment_times *times = &pace->segments[idx];
-    if (level->lost_s[idx] == NULL)
-        level->lost_s[idx] =
+    if (level->lost[idx].sum_s == NULL)
+        level->lost[idx].sum_s =
             find_lost(machine, level, &pace->score->program->segments.items[idx], times);
+    const double *sum_s = level->lost[idx].sum_s;
     const double alone_s = s_from_ps(times->sum_ps[lane->batch_end] - times->sum_ps[lane->kernel]);
-    const double lost_s = level->lost_s[idx][lane->batch_end] - level->lost_s[idx][lane->kernel];
+    const double lost_s = sum_s[lane->batch_end] - sum_s[lane->kernel];
     return alone_s / (alone_s + lost_s);
 }
 

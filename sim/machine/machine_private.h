@@ -139,21 +139,24 @@ struct segment_times {
     int64_t lead_ps;
 };
 
-/* What collectives take from the kernels of a class, and what that costs each segment. */
+/* Seconds that a segment loses to collectives: sums over its kernels, kernel_count + 1. */
+struct lost {
+    double *sum_s; /* NULL: not needed yet */
+};
+
+/* What collectives take from the kernels of a class. */
 struct level {
     int64_t sms_held;
     int64_t hbm_percent; /* of the memory bandwidth, used by transfers */
-    double **lost_s; /* by segment: sums over its kernels, kernel_count + 1; NULL: not needed yet */
+    struct lost *lost;   /* by segment */
+    struct level *next;
 };
 
 struct pace {
     const struct score *score;
     double clock_frac;
     struct segment_times *segments;
-    struct {
-        struct level **items;
-        int32_t count, capacity;
-    } levels;
+    struct level *levels; /* met so far */
 };
 
 struct activity {

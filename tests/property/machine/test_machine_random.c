@@ -148,6 +148,8 @@ static void random_program(struct philox *random, struct toy *toy)
         toy->layout.classes[i].clock_frac = below(random, 2) == 0 ? 1 : 0.7 + 0.01 * i;
     toy->cluster.hbm_bytes_per_bus_byte = 500 * philox_unit(random);
     toy->cluster.channels_one_host = below(random, 30);
+    toy->cluster.kernel_loss_per_hbm_share = philox_unit(random);
+    toy->cluster.comm_slowdown = 1 + philox_unit(random);
     toy->cluster.scale_up_link.step_latency_s = 1e-4 * philox_unit(random);
     toy->cluster.scale_up_link.ring_efficiency = 0.4 + 0.6 * philox_unit(random);
     toy->cluster.host_cost_s[HOST_KERNEL] = 1e-4 * below(random, 7) * philox_unit(random);

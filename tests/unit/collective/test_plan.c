@@ -151,6 +151,34 @@ static void test_ideal_options(void)
     fixture_release(&fixture);
 }
 
+static double cap_beside(const char *cluster, int64_t hosts, double *alone)
+{
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, cluster, NULL);
+    struct layout layout = fixture_layout(&fixture, hosts, true);
+    struct group group = whole(&layout);
+    struct plan plan;
+    CHECK_INT(plan_build(&fixture.arena, &layout, &group, COLLECTIVE_ALL_GATHER, 2.385e9,
+                         &all_physics, &plan, &fixture.diag),
+              STATUS_OK);
+    double beside = plan.phases[0].cap_beside_bytes_per_s;
+    *alone = plan.phases[0].cap_bytes_per_s;
+    fixture_release(&fixture);
+    return beside;
+}
+
+/* Beside kernels: 360 GB/s / 1.3 in a host; across, 7/8 of the bytes go over the scale-up port; a
+   slow NIC bounds the ring as before. */
+static void test_beside_kernels(void)
+{
+    double alone = 0;
+    CHECK_NEAR(cap_beside("dgx-h100", 1, &alone), 276.923e9, 1e-5);
+    CHECK_NEAR(alone, 360e9, 1e-9);
+    CHECK_NEAR(cap_beside("dgx-h100", 4, &alone), 316.484e9, 1e-5);
+    double slow = cap_beside("dgx-h100-25gbe", 4, &alone);
+    CHECK_NEAR(slow, alone, 1e-12);
+}
+
 /* Groups of 2 hosts x 4 GPUs tile 4 hosts of 8. A group has the NICs of its own GPUs: 4 x 50 GB/s.
  */
 static void test_part_of_the_ranks(void)
@@ -185,6 +213,7 @@ static void test_names(void)
 static const struct check_case plan_cases[] = {{"closed forms", test_closed_forms},
                                                {"phases", test_phases},
                                                {"ideal options", test_ideal_options},
+                                               {"beside kernels", test_beside_kernels},
                                                {"part of the ranks", test_part_of_the_ranks},
                                                {"names", test_names},
                                                {0}};
