@@ -19,8 +19,14 @@ static enum status load_model(struct arena *arena, struct catalog_entry *entry)
     if (status != STATUS_OK)
         return status;
     char count[32];
-    format_count(count, sizeof(count), model_config_parameters(model));
-    entry->summary = arena_printf(arena, "%s parameters", count);
+    int64_t parameters = model_config_parameters(model);
+    int64_t active_parameters = model_config_active_parameters(model);
+    entry->model = model;
+    entry->summary =
+        arena_printf(arena, "%s parameters", format_count(count, sizeof(count), parameters));
+    if (active_parameters != parameters)
+        entry->summary = arena_printf(arena, "%s, %s active", entry->summary,
+                                      format_count(count, sizeof(count), active_parameters));
     return STATUS_OK;
 }
 

@@ -12,12 +12,14 @@
 #include "base/status.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
+#include "model/model.h"
 
 struct catalog_entry {
     struct config config;
-    const char *summary;    /* "8,030,261,248 parameters" */
-    struct cluster cluster; /* of a cluster file */
-    struct gpu gpu;         /* of a GPU file */
+    const char *summary;              /* "8,030,261,248 parameters" */
+    struct cluster cluster;           /* of a cluster file */
+    struct gpu gpu;                   /* of a GPU file */
+    const struct model_config *model; /* of a model file */
 };
 
 struct catalog_kind {

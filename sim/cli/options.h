@@ -33,6 +33,7 @@ struct options {
     const char *hidden_share; /* a fraction, NULL: not given */
     const char *kind;         /* check --as; NULL: a configuration */
     int64_t top;              /* 0: all */
+    int64_t depth;            /* 0: not given */
     bool is_markdown;
     int64_t limit;      /* 0: not given */
     const char *source; /* part of a name, NULL: all */

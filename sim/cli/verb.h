@@ -15,6 +15,7 @@ enum verb_id {
     VERB_CHECK,
     VERB_SCHEMA,
     VERB_LIST,
+    VERB_MODEL,
     VERB_MEMORY,
     VERB_EXPLAIN,
     VERB_VALIDATE,
@@ -57,6 +58,7 @@ enum exit_code verb_run(struct command *command);
 enum exit_code verb_check(struct command *command);
 enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);
+enum exit_code verb_model(struct command *command);
 enum exit_code verb_memory(struct command *command);
 enum exit_code verb_explain(struct command *command);
 enum exit_code verb_validate(struct command *command);

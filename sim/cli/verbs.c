@@ -6,6 +6,7 @@
 
 static const char *const schema_words[] = {"config", "model", "cluster", "gpu", NULL};
 static const char *const list_words[] = {"models", "clusters", "gpus", NULL};
+static const char *const model_words[] = {"show", NULL};
 static const char *const db_words[] = {"ls", "show", NULL};
 static const char *const shell_words[] = {"bash", NULL};
 
@@ -59,6 +60,18 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = 1,
      .play = verb_list},
+    {.id = VERB_MODEL,
+     .name = "model",
+     .arguments = "show NAME|FILE",
+     .summary = "the tree of a model: parameters, FLOP, activations",
+     .text = "NAME is one of 'fsdpsim list models', FILE a YAML file or a Hugging Face "
+             "config.json.\n",
+     .examples = {{"fsdpsim model show llama-3.1-8b", "modules and their parts"},
+                  {"fsdpsim model show config.json --depth 3 --json", "down to parameters"}},
+     .words = model_words,
+     .min_arguments = 1,
+     .max_arguments = 2,
+     .play = verb_model},
     {.id = VERB_MEMORY,
      .name = "memory",
      .arguments = "FILE",
