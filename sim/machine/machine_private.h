@@ -346,4 +346,8 @@ double contention_cap(struct machine *machine, const struct activity *activity);
 /* machine_deadlock.c */
 MUST_CHECK enum status machine_check_finished(struct machine *machine);
 
+/* machine_limits.c: STATUS_INPUT when the clock could run over its end. */
+MUST_CHECK enum status machine_check_length(struct arena *arena, const struct machine_setup *setup,
+                                            struct diag *diag);
+
 #endif

@@ -274,7 +274,9 @@ enum status machine_set_up(struct machine *machine)
     BUG_IF(setup->program_count != 1 && setup->program_count != layout->class_count);
     machine->class_count = layout->class_count;
     machine->comm_count = setup->programs[0]->communicators.count;
-    const enum status status = scores_set_up(machine);
+    enum status status = machine_check_length(arena, setup, machine->diag);
+    if (status == STATUS_OK)
+        status = scores_set_up(machine);
     if (status != STATUS_OK)
         return status;
 
