@@ -5,18 +5,6 @@
 #include "base/strbuf.h"
 #include "run/experiment_private.h"
 
-/* "configs/a.yaml" → "a" */
-static const char *file_stem(struct arena *arena, const char *path)
-{
-    if (text_equal(path, "-"))
-        return "stdin";
-    const char *slash = strrchr(path, '/');
-    const char *start = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(start, '.');
-    return dot != NULL && dot > start ? arena_strndup(arena, start, (size_t)(dot - start))
-                                      : arena_strdup(arena, start);
-}
-
 static void resolve_ideal(struct experiment *experiment)
 {
     const char *const *words = experiment->simulate.ideal_words.items;
@@ -206,10 +194,11 @@ enum status experiment_load(struct experiment *experiment, const char *path,
 {
     *experiment = (struct experiment){.diag = diag};
     arena_init(&experiment->arena);
-    experiment->name = file_stem(&experiment->arena, path);
     config_init(&experiment->config, &experiment->arena, diag,
                 data_folders_find(&experiment->arena));
     enum status status = config_load(&experiment->config, path);
+    experiment->name =
+        experiment->config.root_name != NULL ? experiment->config.root_name : "stdin";
     if (status != STATUS_OK)
         return status;
     enum status override_status = STATUS_OK;
@@ -348,7 +337,8 @@ double experiment_flop_per_token(const struct experiment *experiment, int conven
     const struct model *model = experiment->model;
     if (convention == MFU_TORCHTITAN || model->family == FAMILY_ABSTRACT)
         return model->flop_per_token;
-    const double parameters = (double)model->parameters;
+    /* What a token passes: of experts, the chosen ones. */
+    const double parameters = (double)model->active_parameters;
     const double layers = (double)model->layers;
     const double width = (double)(model->heads * model->head_dim);
     const double sequence = (double)model->seq_len;
