@@ -15,6 +15,7 @@ static const char *const cost_names[HOST_COST_COUNT] = {
     [HOST_STREAM_OP] = "stream_op",
     [HOST_HOOK] = "hook",
     [HOST_HOOK_PARAM] = "hook_param",
+    [HOST_CHECKPOINT] = "checkpoint",
     [HOST_LIMITER_WAKE] = "limiter_wake",
     [HOST_FLAT_VIEW] = "flat_view",
     [HOST_ORIG_PARAM] = "orig_param",

@@ -44,6 +44,7 @@ enum host_cost {
     HOST_STREAM_OP,       /* event record or stream wait */
     HOST_HOOK,            /* FSDP pre/post hook of one unit */
     HOST_HOOK_PARAM,      /* … and per parameter of the unit */
+    HOST_CHECKPOINT,      /* entering a checkpointed region, in forward and again in backward */
     HOST_LIMITER_WAKE,    /* FSDP1: from the event the limiter waits for to the next all-gather */
     HOST_FLAT_VIEW,       /* FSDP1: one parameter as a view of the gathered flat one */
     HOST_ORIG_PARAM,      /* … and with use_orig_params, what a gather and free of it add */

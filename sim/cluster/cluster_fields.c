@@ -151,6 +151,8 @@ static const struct field cpu_fields[] = {
     FIELD_COST(HOST_STREAM_OP, "stream_op", "record an event or make a stream wait for one"),
     FIELD_COST(HOST_HOOK, "hook", "one hook of an FSDP unit"),
     FIELD_COST(HOST_HOOK_PARAM, "hook_param", "the same, for each parameter of the unit"),
+    FIELD_COST(HOST_CHECKPOINT, "checkpoint",
+               "entering a checkpointed region, in forward and again in backward"),
     FIELD_COST(HOST_LIMITER_WAKE, "limiter_wake",
                "fsdp1: from the event the limiter waits for to the issue of the next all-gather"),
     FIELD_COST(HOST_FLAT_VIEW, "flat_view",

@@ -296,6 +296,7 @@ enum status experiment_build(struct experiment *experiment)
                         .ranks_per_host = experiment->gpus_per_node},
         .grad_accum = train->grad_accum,
         .is_compiled = train->compile,
+        .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_clipping = train->max_grad_norm > 0,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);

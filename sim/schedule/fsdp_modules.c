@@ -226,10 +226,22 @@ static bool is_loss(const struct fsdp_builder *builder, int32_t module)
     return fsdp_kind(builder, module)->role == MODULE_LOSS;
 }
 
+/* Regions that the host enters for a module: four with per-child checkpointing (attention, MLP, two
+   norms); inside a compiled block checkpointing is traced and costs nothing. */
+static void enter_checkpoint(struct fsdp_builder *builder, int32_t index)
+{
+    const bool is_entered =
+        fsdp_kind(builder, index)->is_recomputed && !builder->settings->is_compiled;
+    if (is_entered)
+        fsdp_host(builder, HOST_CHECKPOINT, builder->modules[index].unit,
+                  builder->settings->is_checkpoint_per_child ? 4 : 1);
+}
+
 void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
+    enter_checkpoint(builder, index);
     fsdp_alloc(builder, unit, module->saved);
     fsdp_alloc(builder, unit, module->output);
     fsdp_alloc(builder, unit, module->forward_temp);
@@ -245,6 +257,7 @@ void fsdp_run_backward(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
+    enter_checkpoint(builder, index);
     fsdp_alloc(builder, unit, module->recomputed);
     fsdp_alloc(builder, unit, module->backward_temp);
     fsdp_alloc(builder, unit, module->grads);

@@ -88,6 +88,7 @@ struct policy_settings {
     struct group shard_group; /* the ranks a unit is sharded over */
     int64_t grad_accum;
     bool is_compiled;
+    bool is_checkpoint_per_child;
     bool is_clipping;        /* gradient norm clipping */
     int64_t workspace_bytes; /* cuBLAS, inside the allocator */
 };
