@@ -1,25 +1,47 @@
-/* cli/verb_validate.c: fsdpsim validate [CSV], validate kernels [CSV]: predictions beside published
-   measurements. */
+/* cli/verb_validate.c: fsdpsim validate [CSV], validate kernels [CSV], validate models [CSV]:
+   predictions beside published measurements. */
 #include <stdio.h>
 
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "report/report_kernels.h"
+#include "report/report_models.h"
 #include "report/report_validate.h"
 #include "study/validate.h"
 #include "study/validate_kernels.h"
+#include "study/validate_models.h"
 
 /* Rows of the table of the worst, without --limit. */
 enum { DEFAULT_LIMIT = 20 };
+
+/* Whether an option stands that only training runs have. */
+static bool has_run_option(const struct options *options)
+{
+    return options->source || options->facts.count > 0 || options->overrides.count > 0 ||
+           options->limit != 0 || options->is_resolved;
+}
+
+static enum exit_code validate_models(struct command *command, const char *path)
+{
+    const struct options *options = &command->options;
+    struct model_validation validation;
+    const enum status status =
+        model_validation_run(&command->arena, path, &validation, &command->diag);
+    if (status != STATUS_OK)
+        return (enum exit_code)status;
+    if (options->is_json)
+        report_models_json(&validation, stdout);
+    else if (options->is_markdown)
+        report_models_markdown(&validation, stdout);
+    else
+        report_models(&validation, stdout);
+    return EXIT_DONE;
+}
 
 static enum exit_code validate_kernels(struct command *command, const char *path)
 {
     const struct options *options = &command->options;
     struct kernel_validation validation;
-    if (options->source || options->facts.count > 0 || options->overrides.count > 0 ||
-        options->limit != 0 || options->is_resolved)
-        return command_refuse(command, NULL,
-                              "'validate kernels' takes '--json' and '--markdown' only");
     const enum status status =
         kernel_validation_run(&command->arena, path, &validation, &command->diag);
     if (status != STATUS_OK)
@@ -41,8 +63,14 @@ enum exit_code verb_validate(struct command *command)
     if (options->is_json && options->is_markdown)
         return command_refuse(command, NULL, "'--json' and '--markdown' exclude each other");
     const char *const first = arguments->count > 0 ? arguments->items[0] : NULL;
-    if (text_equal(first, "kernels"))
-        return validate_kernels(command, arguments->count > 1 ? arguments->items[1] : NULL);
+    const char *const second = arguments->count > 1 ? arguments->items[1] : NULL;
+    const bool is_kernels = text_equal(first, "kernels");
+    if (is_kernels || text_equal(first, "models")) {
+        if (has_run_option(options))
+            return command_refuse(command, NULL,
+                                  "'validate %s' takes '--json' and '--markdown' only", first);
+        return is_kernels ? validate_kernels(command, second) : validate_models(command, second);
+    }
     if (arguments->count > 1)
         return command_refuse(command, NULL, "one CSV at a time");
     const struct validate_request request = {.csv_path = first,

@@ -94,7 +94,7 @@ const struct verb verb_table[] = {
      .play = verb_explain},
     {.id = VERB_VALIDATE,
      .name = "validate",
-     .arguments = "[kernels] [CSV]",
+     .arguments = "[kernels|models] [CSV]",
      .summary = "predictions beside published measurements",
      .text =
          "Simulates the run of each row of CSV ('-': standard input; without it, the published "
@@ -105,7 +105,10 @@ const struct verb verb_table[] = {
          "results/measured/README.md.\n"
          "'kernels': the same for single kernels (GEMM, attention, memory bound) by GPU and kind; "
          "without\n"
-         "CSV, the measurements that took no part in making the tables that ship.\n",
+         "CSV, the measurements that took no part in making the tables that ship. 'models': "
+         "forward "
+         "and\n"
+         "backward of whole models on one GPU, by GPU and model.\n",
      .examples = {{"fsdpsim validate --source torchtitan --limit 5",
                    "one source, its worst five rows"},
                   {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "cluster/gpu.h"
-#include "cluster/gpu_config.h"
-#include "config/config.h"
 #include "config/csv_table.h"
 #include "study/validate_private.h"
 
@@ -45,26 +42,13 @@ static const char *const impl_words[IMPL_COUNT + 1] = {[IMPL_EAGER] = "eager",
 static const char *const pass_words[] = {
     [PASS_FORWARD] = "forward", [PASS_BACKWARD] = "backward", NULL};
 
-struct loaded_gpu {
-    const char *word; /* as the CSV writes it */
-    struct gpu gpu;
-    const char *problem; /* NULL: loaded */
-};
-
 /* What a run needs besides its result. */
 struct reading {
     struct arena *arena;
     struct diag *diag;
-    const char *const *data_folders;
     struct kernel_validation *validation;
-    struct {
-        struct loaded_gpu *items;
-        int32_t count, capacity;
-    } gpus;
-    struct {
-        struct validate_exclusion *items;
-        int32_t count, capacity;
-    } skipped;
+    struct gpu_shelf gpus;
+    struct validate_exclusions skipped;
     int32_t columns[COLUMN_COUNT]; /* of the file being read; -1: absent */
 };
 
@@ -77,79 +61,7 @@ const char *kernel_verdict_name(enum kernel_verdict verdict)
     return names[verdict];
 }
 
-/* ---- GPUs --------------------------------------------------------------------------------- */
-
-/* The file `name`.yaml; `bound` is its struct. Its messages are nobody's: the row is skipped. */
-static enum status gpu_file_bind(struct reading *reading, const char *name, struct config **config,
-                                 struct gpu_config **bound)
-{
-    struct diag *diag = ARENA_NEW(reading->arena, struct diag);
-    *config = ARENA_NEW(reading->arena, struct config);
-    *bound = ARENA_NEW(reading->arena, struct gpu_config);
-    diag_init(diag, reading->arena);
-    config_init(*config, reading->arena, diag, reading->data_folders);
-    const char *path = data_path(reading->arena, reading->data_folders, "topologies/gpus",
-                                 arena_printf(reading->arena, "%s.yaml", name));
-    if (path == NULL)
-        return STATUS_INPUT;
-    enum status status = config_load(*config, path);
-    return status == STATUS_OK ? config_bind(*config, &gpu_table, *bound) : status;
-}
-
-/* The name of the file that has `word` as an alias, or `word`. */
-static const char *gpu_file_name(struct reading *reading, const char *word)
-{
-    const char *const *names = data_names(reading->arena, reading->data_folders, "topologies/gpus");
-    for (int32_t i = 0; names[i] != NULL; i++)
-        if (text_equal(names[i], word))
-            return word;
-    for (int32_t i = 0; names[i] != NULL; i++) {
-        struct config *config;
-        struct gpu_config *bound;
-        if (gpu_file_bind(reading, names[i], &config, &bound) != STATUS_OK)
-            continue;
-        const char *const *aliases = bound->aliases.items;
-        for (int64_t k = 0; k < bound->aliases.count; k++)
-            if (text_equal(aliases[k], word))
-                return names[i];
-    }
-    return word;
-}
-
-static enum status gpu_load(struct reading *reading, const char *word, struct gpu *gpu)
-{
-    struct config *config;
-    struct gpu_config *bound;
-    enum status status = gpu_file_bind(reading, gpu_file_name(reading, word), &config, &bound);
-    if (status == STATUS_OK)
-        status = gpu_build(reading->arena, config, "", bound, gpu);
-    return status;
-}
-
-static const struct loaded_gpu *gpu_of(struct reading *reading, const char *word)
-{
-    for (int32_t i = 0; i < reading->gpus.count; i++)
-        if (text_equal(reading->gpus.items[i].word, word))
-            return &reading->gpus.items[i];
-    struct loaded_gpu *loaded = ARENA_PUSH(reading->arena, &reading->gpus);
-    loaded->word = word;
-    if (gpu_load(reading, word, &loaded->gpu) != STATUS_OK)
-        loaded->problem = arena_printf(reading->arena, "no GPU file of the name '%s'", word);
-    return loaded;
-}
-
 /* ---- rows --------------------------------------------------------------------------------- */
-
-static void skip(struct reading *reading, const char *reason)
-{
-    for (int32_t i = 0; i < reading->skipped.count; i++) {
-        if (text_equal(reading->skipped.items[i].reason, reason)) {
-            reading->skipped.items[i].rows++;
-            return;
-        }
-    }
-    *ARENA_PUSH(reading->arena, &reading->skipped) = (struct validate_exclusion){reason, 1};
-}
 
 static const char *cell_text(const struct reading *reading, const struct csv_row *row, int column)
 {
@@ -337,14 +249,16 @@ static enum status take_row(struct reading *reading, const struct csv_row *row)
     if (status != STATUS_OK)
         return status;
     reading->validation->rows++;
-    const struct loaded_gpu *loaded = gpu_of(reading, cell_text(reading, row, COLUMN_GPU));
+    const struct loaded_gpu *loaded =
+        gpu_shelf_take(&reading->gpus, cell_text(reading, row, COLUMN_GPU));
     if (loaded->problem) {
-        skip(reading, loaded->problem);
+        exclusion_count(reading->arena, &reading->skipped, loaded->problem);
         return STATUS_OK;
     }
     if (kernel.flop > 0 && loaded->gpu.peak_flop_per_s[kernel.dtype] <= 0) {
-        skip(reading, arena_printf(reading->arena, "'%s' has no peak for %s", loaded->gpu.name,
-                                   dtype_name(kernel.dtype)));
+        exclusion_count(reading->arena, &reading->skipped,
+                        arena_printf(reading->arena, "'%s' has no peak for %s", loaded->gpu.name,
+                                     dtype_name(kernel.dtype)));
         return STATUS_OK;
     }
     reading->validation->rows_used++;
@@ -390,15 +304,16 @@ static enum status take_file(struct reading *reading, const char *path)
 
 static enum status take_if_there(struct reading *reading, const char *file_name)
 {
-    const char *path =
-        data_path(reading->arena, reading->data_folders, "results/measured/kernels", file_name);
+    const char *path = data_path(reading->arena, reading->gpus.data_folders,
+                                 "results/measured/kernels", file_name);
     return path ? take_file(reading, path) : STATUS_OK;
 }
 
 static enum status take_hold_out(struct reading *reading)
 {
     static const char *const kinds[] = {"gemm", "attention", "memory"};
-    const char *const *names = data_names(reading->arena, reading->data_folders, "topologies/gpus");
+    const char *const *names =
+        data_names(reading->arena, reading->gpus.data_folders, "topologies/gpus");
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (status == STATUS_OK)
@@ -415,12 +330,11 @@ enum status kernel_validation_run(struct arena *arena, const char *csv_path,
 {
     struct reading reading = {.arena = arena,
                               .diag = diag,
-                              .data_folders = data_folders_find(arena),
+                              .gpus = {.arena = arena, .data_folders = data_folders_find(arena)},
                               .validation = validation};
     *validation = (struct kernel_validation){0};
     enum status status = csv_path ? take_file(&reading, csv_path) : take_hold_out(&reading);
-    for (int32_t i = 0; i < reading.gpus.count; i++)
-        gpu_release(&reading.gpus.items[i].gpu);
+    gpu_shelf_release(&reading.gpus);
     for (int32_t i = 0; i < validation->cells.count; i++) {
         cell_judge(arena, &validation->cells.items[i]);
         validation->verdicts[validation->cells.items[i].verdict]++;

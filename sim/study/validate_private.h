@@ -3,11 +3,12 @@
  *
  *   validate_columns.c  CSV → struct measured_row    validate_map.c    row + facts → settings
  *   validate_facts.c    facts files → rules          validate_score.c  errors → scores, groups
- *   validate.c          the loop over the rows
+ *   validate.c          the loop over the rows           validate_gpus.c   GPUs by their names
  */
 #ifndef FSDPSIM_STUDY_VALIDATE_PRIVATE_H
 #define FSDPSIM_STUDY_VALIDATE_PRIVATE_H
 
+#include "cluster/gpu.h"
 #include "config/config.h"
 #include "config/csv_table.h"
 #include "study/validate.h"
@@ -106,6 +107,33 @@ void settings_of_row(struct arena *arena, const struct fact_rules *rules,
 /* NULL: not set. Keys `source.…` are notes on the source, the others keys of the configuration. */
 const char *setting_value(const struct row_settings *settings, const char *key);
 bool setting_is_note(const char *key);
+
+/* ---- GPUs, and rows that are left out ----------------------------------------------------- */
+
+struct loaded_gpu {
+    const char *word; /* as the CSV writes it: a file's name or an alias */
+    struct gpu gpu;
+    const char *problem; /* NULL: loaded */
+};
+
+/* Each GPU is loaded once. A pointer from it lasts until the next gpu_shelf_take. */
+struct gpu_shelf {
+    struct arena *arena;
+    const char *const *data_folders;
+    struct loaded_gpu *items;
+    int32_t count, capacity;
+};
+
+const struct loaded_gpu *gpu_shelf_take(struct gpu_shelf *shelf, const char *word);
+void gpu_shelf_release(struct gpu_shelf *shelf);
+
+struct validate_exclusions {
+    struct validate_exclusion *items;
+    int32_t count, capacity;
+};
+
+/* One more row of this reason. */
+void exclusion_count(struct arena *arena, struct validate_exclusions *list, const char *reason);
 
 /* ---- scores ------------------------------------------------------------------------------- */
 

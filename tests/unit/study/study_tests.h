@@ -7,6 +7,7 @@
 extern const struct check_case validate_columns_cases[];
 extern const struct check_case validate_facts_cases[];
 extern const struct check_case validate_kernels_cases[];
+extern const struct check_case validate_models_cases[];
 extern const struct check_case validate_score_cases[];
 extern const struct check_case validate_run_cases[];
 
