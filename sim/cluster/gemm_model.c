@@ -91,15 +91,17 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
     const struct gemm_device *device = &model->devices[kernel->dtype];
     struct gemm_parts parts = gemm_basis(device, &shape);
     double r = gemm_r(model->tables[kernel->dtype], &shape);
-    double rate_frac = model->sustained_clock_frac * clock_frac;
-    if (kernel->pass == PASS_BACKWARD)
+    /* Ceiling, layouts and sustained clock were measured on the matrix units in 16 bits. */
+    bool has_step_data = kernel->dtype != DTYPE_FP32;
+    double rate_frac = (has_step_data ? model->sustained_clock_frac : 1) * clock_frac;
+    if (kernel->pass == PASS_BACKWARD && has_step_data)
         rate_frac *= model->backward_frac;
     parts.compute_s /= rate_frac;
     bool is_memory = parts.memory_s > parts.compute_s;
     if (is_memory_bound)
         *is_memory_bound = is_memory;
     double seconds = r * gemm_parts_s(&parts);
-    if (model->ceiling_frac <= 0)
+    if (model->ceiling_frac <= 0 || !has_step_data)
         return seconds;
     double flop = 2 * shape.batch * shape.m * shape.n * shape.k;
     return fmax(seconds, flop / (device->peak_flop_per_s * model->ceiling_frac * rate_frac));
