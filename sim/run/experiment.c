@@ -219,27 +219,44 @@ void experiment_release(struct experiment *experiment)
     arena_release(&experiment->arena);
 }
 
-/* A GPU without a peak for the compute dtype cannot time a GEMM. */
+/* Peaks of the GPU for dtypes that can be simulated as compute dtype. */
+static const char *known_peaks(struct experiment *experiment)
+{
+    const struct gpu *gpu = &experiment->cluster.gpu;
+    const char *known = "";
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (gpu->peak_flop_per_s[i] > 0 && (i == DTYPE_FP32 || i == DTYPE_BF16))
+            known = arena_printf(&experiment->arena, "%s%s%s", known, known[0] != '\0' ? ", " : "",
+                                 dtype_name((enum dtype)i));
+    return known;
+}
+
+/* A GPU without a peak for a dtype cannot time a GEMM in it. */
 static void check_compute_dtype(struct experiment *experiment)
 {
     const struct gpu *gpu = &experiment->cluster.gpu;
     const enum dtype dtype = (enum dtype)experiment->train.precision.param_dtype;
-    if (gpu->peak_flop_per_s[dtype] > 0 || experiment->model_config.family == FAMILY_ABSTRACT)
+    if (experiment->model_config.family == FAMILY_ABSTRACT)
         return;
-    const char *known = "";
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        if (gpu->peak_flop_per_s[i] > 0)
-            known = arena_printf(&experiment->arena, "%s%s%s", known, known[0] != '\0' ? ", " : "",
-                                 dtype_name((enum dtype)i));
-    config_error(&experiment->config, "train.precision.param_dtype",
-                 arena_printf(&experiment->arena, "peaks of this GPU: %s", known),
-                 "GPU '%s' has no peak for '%s'", gpu->name, dtype_name(dtype));
+    if (!(gpu->peak_flop_per_s[dtype] > 0))
+        config_error(&experiment->config, "train.precision.param_dtype",
+                     arena_printf(&experiment->arena,
+                                  "'train.precision.param_dtype' on this GPU: %s",
+                                  known_peaks(experiment)),
+                     "GPU '%s' has no peak for '%s'", gpu->name, dtype_name(dtype));
+    if (experiment->train.float8 != FLOAT8_NONE && !(gpu->peak_flop_per_s[DTYPE_FP8] > 0))
+        config_error(&experiment->config, "train.float8", "'float8: none' on this GPU",
+                     "GPU '%s' has no peak for 'fp8'", gpu->name);
 }
 
 static void check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
     check_compute_dtype(experiment);
+    if (experiment->train.checkpointing.every > 1 &&
+        experiment->train.checkpointing.policy != CHECKPOINT_FULL)
+        config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
+                     "'every' means nothing for this checkpointing policy");
     policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
                        is_note);
 }
