@@ -19,6 +19,7 @@ struct attention_series {
 struct attention_model {
     double tile_rows;                                    /* 0: any number of tiles fills the GPU */
     struct attention_series of[ATTENTION_IMPL_COUNT][2]; /* by implementation and is_causal */
+    enum attention_impl played[ATTENTION_IMPL_COUNT]; /* what stands in; itself where it exists */
 };
 
 static const struct choice impls[] = {
@@ -148,10 +149,11 @@ static const enum attention_impl stand_ins[ATTENTION_IMPL_COUNT] = {
     [ATTENTION_EAGER] = ATTENTION_FA2};
 
 static const struct attention_series *stand_in(const struct attention_model *model, int impl,
-                                               int is_causal)
+                                               int is_causal, enum attention_impl *played)
 {
     enum attention_impl word = (enum attention_impl)impl;
     for (int steps = 0; steps < ATTENTION_IMPL_COUNT; steps++, word = stand_ins[word]) {
+        *played = word;
         if (model->of[word][is_causal].count > 0)
             return &model->of[word][is_causal];
         if (model->of[word][!is_causal].count > 0)
@@ -178,7 +180,8 @@ struct attention_model *attention_model_new(struct arena *arena, struct config *
     model->tile_rows = (double)from->tile_rows;
     for (int impl = 0; impl < ATTENTION_IMPL_COUNT; impl++) {
         for (int is_causal = 0; is_causal < 2; is_causal++) {
-            const struct attention_series *series = stand_in(measured, impl, is_causal);
+            const struct attention_series *series =
+                stand_in(measured, impl, is_causal, &model->played[impl]);
             if (series == NULL) {
                 config_error(config, path, NULL, "'rows' has no implementation for '%s'",
                              attention_impl_name((enum attention_impl)impl));
@@ -188,6 +191,11 @@ struct attention_model *attention_model_new(struct arena *arena, struct config *
         }
     }
     return model;
+}
+
+enum attention_impl attention_played(const struct attention_model *model, enum attention_impl impl)
+{
+    return model != NULL ? model->played[impl] : impl;
 }
 
 double attention_share(const struct attention_model *model, const struct kernel *kernel,

@@ -29,6 +29,9 @@ struct attention_model *attention_model_new(struct arena *arena, struct config *
 /* Share of the dense peak that `kernel` reaches on a GPU of `sm_count` SMs. */
 double attention_share(const struct attention_model *model, const struct kernel *kernel,
                        int64_t sm_count);
+/* What runs for `impl` on this GPU: itself, or what would be used in its place. NULL model: itself.
+ */
+enum attention_impl attention_played(const struct attention_model *model, enum attention_impl impl);
 const char *attention_impl_name(enum attention_impl impl);
 
 #endif

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "cluster/gpu_attention.h"
 #include "run/experiment_private.h"
 
 static int32_t headline_class(const struct experiment *experiment, const struct facts *facts)
@@ -239,7 +240,7 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
 {
     /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
     static const double tight_share = 0.95;
-    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 5);
+    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 6);
     char over[32];
     if (!outcome->fits) {
         format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
@@ -263,6 +264,12 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
     if (outcome->mfu > 1)
         warnings[outcome->warning_count++] =
             "MFU over 100 %: the model's FLOP per token does not go with its compute time";
+    const enum attention_impl asked = (enum attention_impl)experiment->train.attention;
+    const enum attention_impl played = attention_played(experiment->cluster.gpu.attention, asked);
+    if (played != asked && experiment->model->family != FAMILY_ABSTRACT)
+        warnings[outcome->warning_count++] = arena_printf(
+            &experiment->arena, "attention '%s' does not run on GPU '%s': '%s' stands in",
+            attention_impl_name(asked), experiment->cluster.gpu.name, attention_impl_name(played));
     outcome->warnings = warnings;
 }
 

@@ -193,9 +193,38 @@ static void test_numbers(void)
     CHECK_TRUE(!outcome_number(&outcome, outcome_metric("bottleneck"), &value));
 }
 
-const struct check_case outcome_cases[] = {
-    {"identities", test_identities},           {"any number of steps", test_steps},
-    {"units, collectives, links", test_units}, {"bottleneck", test_bottleneck},
-    {"does not fit", test_does_not_fit},       {"device memory", test_device_memory},
-    {"first step", test_first_step},           {"table of metrics", test_metric_table},
-    {"metrics as numbers", test_numbers},      {0}};
+/* FlashAttention-3 needs Hopper: elsewhere another kernel stands in, and the run says which. */
+static void test_attention_stands_in(void)
+{
+    static const struct {
+        const char *cluster, *warning;
+    } rows[] = {
+        {"dgx-a100", "attention 'fa3' does not run on GPU 'a100-sxm4-80gb': 'fa2' stands in"},
+        {"dgx-h100", NULL}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        char overrides[128];
+        snprintf(overrides, sizeof(overrides), "cluster=%s; train.attention=fa3", rows[i].cluster);
+        check_context("%s", rows[i].cluster);
+        if (played_play(&played, "tests/golden/two-blocks.yaml", overrides)) {
+            const bool has_warning = played.outcome.warning_count > 0;
+            CHECK_INT(has_warning, rows[i].warning != NULL);
+            if (has_warning && rows[i].warning != NULL)
+                CHECK_TEXT(played.outcome.warnings[0], rows[i].warning);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+const struct check_case outcome_cases[] = {{"identities", test_identities},
+                                           {"any number of steps", test_steps},
+                                           {"units, collectives, links", test_units},
+                                           {"bottleneck", test_bottleneck},
+                                           {"does not fit", test_does_not_fit},
+                                           {"device memory", test_device_memory},
+                                           {"first step", test_first_step},
+                                           {"table of metrics", test_metric_table},
+                                           {"metrics as numbers", test_numbers},
+                                           {"attention stands in", test_attention_stands_in},
+                                           {0}};
