@@ -94,6 +94,36 @@ double measured_real(const struct measured_row *row, const char *column)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
+/* Wider than any run, narrow enough that no ratio of two figures leaves a double. */
+static void column_range(const struct measured_column *column, double *least, double *most)
+{
+    static const struct {
+        const char *name;
+        double least, most;
+    } ranges[] = {{"n_params", 1.0, 1e15},
+                  {"tokens_per_s_per_gpu", 1e-3, 1e9},
+                  {"step_time_s", 1e-6, 1e6},
+                  {"peak_mem_gib", 1e-3, 1e5}};
+    *least = column->kind == COLUMN_COUNT_KIND ? 1.0 : 1e-6;
+    *most = column->kind == COLUMN_COUNT_KIND ? 2147483648.0 : 1e9;
+    for (size_t k = 0; k < sizeof(ranges) / sizeof(ranges[0]); k++)
+        if (strcmp(ranges[k].name, column->name) == 0) {
+            *least = ranges[k].least;
+            *most = ranges[k].most;
+        }
+}
+
+static void check_range(const struct measured_column *column, const struct csv_cell *cell,
+                        double value, struct diag *diag)
+{
+    double least = 0.0, most = 0.0;
+    column_range(column, &least, &most);
+    if (value < least || value > most)
+        diag_add(diag, DIAG_ERROR, cell->place, "leave the cell empty when the source does not say",
+                 "'%s' must be from %.10g to %.10g, not '%s'", column->name, least, most,
+                 cell->text);
+}
+
 static void check_cell(const struct measured_column *column, const struct csv_cell *cell,
                        struct diag *diag)
 {
@@ -103,8 +133,10 @@ static void check_cell(const struct measured_column *column, const struct csv_ce
         return;
     const bool is_count = column->kind == COLUMN_COUNT_KIND;
     if (is_count ? text_to_int64(cell->text, &count) && count >= 1
-                 : text_to_double(cell->text, &real) && real > 0.0)
+                 : text_to_double(cell->text, &real) && real > 0.0) {
+        check_range(column, cell, is_count ? (double)count : real, diag);
         return;
+    }
     diag_add(diag, DIAG_ERROR, cell->place, "leave the cell empty when the source does not say",
              "'%s' must be %s, not '%s'", column->name,
              is_count ? "a whole number of at least 1" : "a number above 0", cell->text);

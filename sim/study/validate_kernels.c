@@ -10,6 +10,7 @@
 
 static const double large_flop = 1e9;
 static const int64_t cell_rows_least = 30;
+static const double us_least = 1e-6; /* shorter ones are no measurement, and errors overflow */
 
 enum {
     COLUMN_GPU,
@@ -78,6 +79,14 @@ static enum status complain(struct reading *reading, const struct csv_row *row, 
     return STATUS_INPUT;
 }
 
+/* Wider than any kernel, narrow enough that no product of them leaves a double. */
+static double most_of(int column)
+{
+    if (column == COLUMN_BYTES || column == COLUMN_COPY_BYTES)
+        return 1e15;
+    return column == COLUMN_US ? 1e9 : 2147483648.0;
+}
+
 static enum status read_number(struct reading *reading, const struct csv_row *row, int column,
                                double *value)
 {
@@ -85,8 +94,11 @@ static enum status read_number(struct reading *reading, const struct csv_row *ro
     *value = 0;
     if (text[0] == '\0')
         return STATUS_OK;
-    if (!text_to_double(text, value) || *value < 0)
+    if (!text_to_double(text, value) || !(*value >= 0))
         return complain(reading, row, column, "is not a number of at least 0");
+    if (*value > most_of(column))
+        return complain(reading, row, column,
+                        arena_printf(reading->arena, "is more than %.10g", most_of(column)));
     return STATUS_OK;
 }
 
@@ -177,6 +189,9 @@ static enum status read_kernel(struct reading *reading, const struct csv_row *ro
             status = read_number(reading, row, number_columns[i], &values[number_columns[i]]);
     if (status == STATUS_OK && values[COLUMN_US] <= 0)
         status = complain(reading, row, COLUMN_US, "must be more than 0");
+    if (status == STATUS_OK && values[COLUMN_US] < us_least)
+        status = complain(reading, row, COLUMN_US,
+                          arena_printf(reading->arena, "is less than %g", us_least));
     if (status != STATUS_OK)
         return status;
     kernel->is_causal = values[COLUMN_CAUSAL] > 0;

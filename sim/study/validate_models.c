@@ -11,6 +11,9 @@
 
 static const char table_folder[] = "results/measured/models";
 static const double ms = 1e-3;
+/* Beyond these no error is a number that says anything. */
+static const int64_t count_most = INT64_C(2147483648);
+static const double ms_least = 1e-6, ms_most = 1e9;
 
 enum {
     COLUMN_GPU,
@@ -201,6 +204,8 @@ static enum status read_count(struct reading *reading, const struct csv_row *row
 {
     if (!text_to_int64(cell_text(reading, row, column), value) || *value < 1)
         return complain(reading, row, column, "is not a count of at least 1");
+    if (*value > count_most)
+        return complain(reading, row, column, "is more than 2147483648");
     return STATUS_OK;
 }
 
@@ -213,6 +218,8 @@ static enum status read_ms(struct reading *reading, const struct csv_row *row, i
     *seconds = (double)NAN;
     if (text[0] != '\0' && (!text_to_double(text, &value) || !isfinite(value) || value < 0))
         return complain(reading, row, column, "is not a number of at least 0");
+    if (value > 0 && (value < ms_least || value > ms_most))
+        return complain(reading, row, column, "must be from 1e-06 to 1e+09");
     if (value > 0)
         *seconds = value * ms;
     return STATUS_OK;

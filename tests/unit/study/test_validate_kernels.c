@@ -76,6 +76,12 @@ static void test_refused(void)
         {"gpu,kernel,us,bytes\nideal-gpu,norm,1,-5\n", "is not a number of at least 0"},
         {"gpu,kernel,us,bytes,impl\nideal-gpu,norm,1,5,fa2\n", "'impl' is not a word"},
         {"gpu,kernel,us\nideal-gpu,given,1\n", "has no prediction"},
+        {"gpu,kernel,us,bytes\nideal-gpu,norm,1e-308,5\n", ":2:16: error: 'us' is less than 1e-06"},
+        {"gpu,kernel,us,bytes\nideal-gpu,norm,1e308,5\n", "'us' is more than 1000000000"},
+        {"gpu,kernel,us,bytes\nideal-gpu,norm,1,1e300\n", "'bytes' is more than 1e+15"},
+        {"gpu,kernel,us,bytes,copy_bytes\nideal-gpu,norm,1,5,1e16\n", "'copy_bytes' is more than"},
+        {"gpu,kernel,us,m,n,k\nideal-gpu,gemm,1,9e15,9e15,9e15\n", "'m' is more than 2147483648"},
+        {"gpu,kernel,us,bytes\nideal-gpu,norm,nan,5\n", "is not a number of at least 0"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct arena arena = {0};

@@ -110,7 +110,9 @@ static void test_refused(void)
                 {"train,128,x,,50,66,16\n", "'batch' is not a count of at least 1"},
                 {"train,128,2,,50,0,16\n", "'e2e_latency' must be more than 0"},
                 {"train,128,2,,-1,66,16\n", "'bwall_latency' is not a number of at least 0"},
-                {"train,128,2,,1,66,inf\n", "'fw_latency' is not a number of at least 0"}};
+                {"train,128,2,,1,66,inf\n", "'fw_latency' is not a number of at least 0"},
+                {"train,128,2,,50,1e308,16\n", "'e2e_latency' must be from 1e-06 to 1e+09"},
+                {"train,9000000000000000,2,,50,66,16\n", "'seq' is more than 2147483648"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct arena arena = {0};
         struct diag diag;

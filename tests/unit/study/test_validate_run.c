@@ -86,6 +86,16 @@ static void test_mistakes(void)
          "'microbatch_per_gpu' must be a whole number"},
         {"gpu,n_gpus,seq_len,microbatch_per_gpu,step_time_s\nh100,8,2048,1,nan\n",
          "'step_time_s' must be a number above 0, not 'nan'"},
+        {"gpu,n_gpus,seq_len,microbatch_per_gpu,step_time_s\nh100,8,2048,1,1e-308\n",
+         ":2:15: error: 'step_time_s' must be from 1e-06 to 1000000, not '1e-308'"},
+        {"gpu,n_gpus,seq_len,microbatch_per_gpu,tokens_per_s_per_gpu\nh100,8,2048,1,1e308\n",
+         "'tokens_per_s_per_gpu' must be from 0.001 to 1000000000, not '1e308'"},
+        {"gpu,n_gpus,seq_len,microbatch_per_gpu,peak_mem_gib\nh100,8,2048,1,1e-308\n",
+         "'peak_mem_gib' must be from 0.001 to 100000, not '1e-308'"},
+        {"gpu,n_gpus,seq_len,microbatch_per_gpu,step_time_s\nh100,9e15,2048,1,1\n",
+         "'n_gpus' must be a whole number of at least 1, not '9e15'"},
+        {"gpu,n_gpus,seq_len,microbatch_per_gpu,step_time_s\nh100,9000000000,2048,1,1\n",
+         "'n_gpus' must be from 1 to 2147483648, not '9000000000'"},
     };
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         struct arena arena = {0};
