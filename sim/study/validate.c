@@ -165,6 +165,15 @@ static void play_row(const struct player *player, const struct measured_row *fro
     arena_release(&arena);
 }
 
+/* Without it the row would be played with the model of the base configuration. */
+static bool has_model(const struct validate_request *request, const struct row_settings *settings)
+{
+    bool is_given = setting_value(settings, "model") != NULL;
+    for (int32_t k = 0; k < request->override_count; k++)
+        is_given = is_given || strncmp(request->overrides[k], "model=", strlen("model=")) == 0;
+    return is_given;
+}
+
 static void validate_one(const struct player *player, const struct measured_row *from,
                          struct validate_row *row)
 {
@@ -187,6 +196,8 @@ static void validate_one(const struct player *player, const struct measured_row 
                                  .memory_bytes = {none, none, none},
                                  .settings = settings.list.items,
                                  .setting_count = settings.list.count};
+    if (row->reason == NULL && !has_model(player->request, &settings))
+        row->reason = "no model stated";
     if (row->reason == NULL)
         play_row(player, from, &settings, row);
 }

@@ -60,6 +60,7 @@ const struct measured_column measured_columns[] = {
     {"experts", COLUMN_COUNT_KIND, false, true},
     {"top_k", COLUMN_COUNT_KIND, false, true},
     {"accum", COLUMN_COUNT_KIND, false, true},
+    {"batch_conflict", COLUMN_TEXT, false, true},
     {0}};
 
 _Static_assert(sizeof(measured_columns) / sizeof(measured_columns[0]) <= MEASURED_COLUMN_MAX,
@@ -292,7 +293,7 @@ static void derive_network(struct arena *arena, struct measured_row *row)
     int64_t per_node = measured_count(row, "gpus_per_node");
     per_node = per_node > 0 ? per_node : 8;
     if (factor != NULL) {
-        count = (int64_t)number_at(arena, factor);
+        count = (int64_t)fmin(number_at(arena, factor), 1e6);
     } else if (strstr(unit, "per GPU") != NULL) {
         count = per_node;
     } else if (unit == bits && strstr(unit, "per node") != NULL) {
@@ -306,15 +307,29 @@ static void derive_network(struct arena *arena, struct measured_row *row)
              arena_printf(arena, "%.15g %s", value, unit == bits ? "Gb/s" : "GB/s"));
 }
 
+/* Digits up to `stop`; what follows it, NULL when they are not a count of at least 1. */
+static const char *take_count(struct arena *arena, const char *text, const char *stop,
+                              int64_t *count)
+{
+    const size_t digits = strspn(text, "0123456789"), length = strlen(stop);
+    const bool is_count = text_to_int64(arena_strndup(arena, text, digits), count) && *count >= 1;
+    return is_count && strncmp(text + digits, stop, length) == 0 ? text + digits + length : NULL;
+}
+
+/* Both or neither: half of "gated-moe-8e-top2" is not a network. */
 static void derive_experts(struct arena *arena, struct measured_row *row)
 {
-    const char *moe = strstr(measured_text(row, "ffn_type"), "moe-");
-    if (moe == NULL)
+    static const char prefix[] = "gated-moe-";
+    const char *text = measured_text(row, "ffn_type");
+    int64_t experts = 0, top_k = 0;
+    if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
         return;
-    put_count(arena, row, "experts", (int64_t)number_at(arena, moe + strlen("moe-")));
-    const char *top = strstr(moe, "top");
-    if (top != NULL)
-        put_count(arena, row, "top_k", (int64_t)number_at(arena, top + strlen("top")));
+    const char *rest = take_count(arena, text + sizeof(prefix) - 1, "e-top", &experts);
+    rest = rest != NULL ? take_count(arena, rest, "", &top_k) : NULL;
+    if (rest == NULL || *rest != '\0' || top_k > experts)
+        return;
+    put_count(arena, row, "experts", experts);
+    put_count(arena, row, "top_k", top_k);
 }
 
 static void derive_accumulation(struct arena *arena, struct measured_row *row)
@@ -327,6 +342,11 @@ static void derive_accumulation(struct arena *arena, struct measured_row *row)
         if (split > 1)
             ways /= split;
     }
+    const double asked = (double)given * (double)ways;
+    const bool is_other =
+        given > 0 ? fabs(asked / (double)batch - 1.0) > 1e-9 : ways > 0 && batch % ways != 0;
+    if (batch > 0 && ways > 0 && is_other)
+        put_text(row, "batch_conflict", "yes");
     if (given > 0)
         put_count(arena, row, "accum", given);
     else if (batch > 0 && ways > 0 && batch % ways == 0)

@@ -47,6 +47,14 @@ static const char *expand(struct arena *arena, const char *value, const struct m
     return result;
 }
 
+/* A reason may name the row's own words. */
+static const char *reason_text(struct arena *arena, const char *reason,
+                               const struct measured_row *row)
+{
+    const char *text = expand(arena, reason, row);
+    return text != NULL ? text : reason;
+}
+
 /* "model" and "model.x": a new model (or cluster) starts without what was set inside the old one.
  */
 static void drop_setting(struct row_settings *settings, const char *key, bool with_inner)
@@ -93,7 +101,7 @@ void settings_of_row(struct arena *arena, const struct fact_rules *rules,
         if (!fact_matches(rule, row))
             continue;
         if (rule->exclude != NULL && settings->exclude == NULL)
-            settings->exclude = rule->exclude;
+            settings->exclude = reason_text(arena, rule->exclude, row);
         for (int32_t s = 0; s < rule->set_count; s++)
             apply_setting(arena, rule, &rule->set[s], row, settings);
     }

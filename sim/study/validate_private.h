@@ -26,7 +26,7 @@ struct measured_column {
  * The columns of the CSV, then derived ones: nodes and node_gpus (how many hosts, and GPUs used on
  * each), nic_count and nic_bandwidth (read from inter_link, "8x400 Gb/s" or "1600 Gb/s per node"),
  * head_dim, ffn_ratio, experts and top_k (from ffn_type "gated-moe-8e-top2"), accum (grad_accum, or
- * what global_batch asks for).
+ * what global_batch asks for), batch_conflict ("yes" where global_batch is no such product).
  */
 extern const struct measured_column measured_columns[]; /* ends with name NULL */
 enum { MEASURED_COLUMN_MAX = 64 };
@@ -97,7 +97,7 @@ struct row_settings {
         struct validate_setting *items;
         int32_t count, capacity;
     } list;
-    const char *exclude; /* NULL: none of the facts excludes the row */
+    const char *exclude; /* NULL: nothing excludes the row */
     const char *licence;
     bool is_assumed;
 };

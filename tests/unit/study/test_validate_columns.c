@@ -102,5 +102,65 @@ static void test_hosts(void)
     check_context(NULL);
 }
 
-const struct check_case validate_columns_cases[] = {
-    {"network", test_network}, {"shapes", test_shapes}, {"hosts", test_hosts}, {0}};
+/* Experts and how many a token takes: both, or the row says neither. */
+static void test_experts(void)
+{
+    static const struct {
+        const char *ffn, *experts, *top_k;
+    } rows[] = {{"gated-moe-8e-top2", "8", "2"},
+                {"gated-moe-128e-top8", "128", "8"},
+                {"gated-moe-0e-top2", "", ""},
+                {"gated-moe-8e-top0", "", ""},
+                {"gated-moe-", "", ""},
+                {"gated-moe--8e-top2", "", ""},
+                {"gated-moe-8e-top-2", "", ""},
+                {"gated-moe-8e-top2x", "", ""},
+                {"gated-moe-8.5e-top2", "", ""},
+                {"gated-moe-2e-top8", "", ""},
+                {"gated-moe-99999999999999999999e-top2", "", ""},
+                {"gated", "", ""}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        struct arena arena = {0};
+        struct measured_row row;
+        check_context("%s", rows[k].ffn);
+        clear(&row);
+        put(&row, "ffn_type", rows[k].ffn);
+        measured_derive(&arena, &row);
+        CHECK_TEXT(measured_text(&row, "experts"), rows[k].experts);
+        CHECK_TEXT(measured_text(&row, "top_k"), rows[k].top_k);
+        arena_release(&arena);
+    }
+    check_context(NULL);
+}
+
+/* 2 sequences on 8 GPUs, with tensor parallelism of 2 on 4 of them: 16 or 8 a microbatch. */
+static void test_batch_conflict(void)
+{
+    static const struct {
+        const char *batch, *accum, *tp, *conflict;
+    } rows[] = {{"64", "4", "", ""},    {"32", "4", "2", ""}, {"64", "4", "2", "yes"},
+                {"63", "4", "", "yes"}, {"", "4", "", ""},    {"40", "", "", "yes"},
+                {"40", "", "2", ""}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        struct arena arena = {0};
+        struct measured_row row;
+        check_context("%s by %s", rows[k].batch, rows[k].accum);
+        clear(&row);
+        put(&row, "n_gpus", "8");
+        put(&row, "microbatch_per_gpu", "2");
+        put(&row, "global_batch", rows[k].batch);
+        put(&row, "grad_accum", rows[k].accum);
+        put(&row, "tp", rows[k].tp);
+        measured_derive(&arena, &row);
+        CHECK_TEXT(measured_text(&row, "batch_conflict"), rows[k].conflict);
+        arena_release(&arena);
+    }
+    check_context(NULL);
+}
+
+const struct check_case validate_columns_cases[] = {{"network", test_network},
+                                                    {"shapes", test_shapes},
+                                                    {"hosts", test_hosts},
+                                                    {"experts", test_experts},
+                                                    {"batch conflict", test_batch_conflict},
+                                                    {0}};
