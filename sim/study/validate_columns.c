@@ -216,7 +216,8 @@ enum status measured_load(struct arena *arena, const char *path, struct measured
     for (int32_t k = 0; k < csv.rows.count; k++) {
         struct measured_row *row = ARENA_PUSH(arena, &table->rows);
         take_row(&csv, &csv.rows.items[k], row, diag);
-        measured_derive(arena, row);
+        if (diag->error_count == errors_before) /* products of figures out of range overflow */
+            measured_derive(arena, row);
     }
     return diag->error_count == errors_before ? STATUS_OK : STATUS_INPUT;
 }
