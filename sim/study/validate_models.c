@@ -92,6 +92,8 @@ static void predict(const struct reading *reading, const struct gpu *gpu, const 
     struct pass_clock forward = {.gpu = gpu, .issue_s = reading->host_cost_s[HOST_KERNEL]};
     struct pass_clock backward = {.gpu = gpu,
                                   .issue_s = reading->host_cost_s[HOST_KERNEL_BACKWARD]};
+    if (model == NULL)
+        BUG("row '%s' has no model", row->model);
     for (int32_t i = 0; i < model->module_count; i++) {
         const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
         if (kind->role != MODULE_LOSS)
