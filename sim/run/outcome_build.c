@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "cluster/gpu_attention.h"
 #include "run/experiment_private.h"
@@ -273,6 +274,14 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
     outcome->warnings = warnings;
 }
 
+/* Where a constant of a data file comes from: a text to read in that file, not a setting of the
+ * run. */
+static bool is_source_text(const char *path)
+{
+    const char *last = strrchr(path, '.');
+    return strstr(path, ".sources.") != NULL || (last != NULL && strcmp(last, ".source") == 0);
+}
+
 static void fill_identity(struct experiment *experiment, struct outcome *outcome)
 {
     outcome->config_name = experiment->name;
@@ -290,11 +299,12 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
     const struct config *config = &experiment->config;
     outcome->origins =
         ARENA_ARRAY(&experiment->arena, struct outcome_origin, config->origins.count + 1);
-    outcome->origin_count = config->origins.count;
-    for (int32_t i = 0; i < config->origins.count; i++)
-        outcome->origins[i] = (struct outcome_origin){.path = config->origins.items[i].path,
-                                                      .value = config->origins.items[i].value,
-                                                      .origin = config->origins.items[i].origin};
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        const struct config_origin *one = &config->origins.items[i];
+        if (!is_source_text(one->path))
+            outcome->origins[outcome->origin_count++] = (struct outcome_origin){
+                .path = one->path, .value = one->value, .origin = one->origin};
+    }
     struct hash128 hash = config_hash(config);
     hash128_u64(&hash, OUTCOME_MODEL_VERSION);
     outcome->config_hash = hash128_done(hash);
