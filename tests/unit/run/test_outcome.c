@@ -217,14 +217,36 @@ static void test_attention_stands_in(void)
     check_context(NULL);
 }
 
-const struct check_case outcome_cases[] = {{"identities", test_identities},
-                                           {"any number of steps", test_steps},
-                                           {"units, collectives, links", test_units},
-                                           {"bottleneck", test_bottleneck},
-                                           {"does not fit", test_does_not_fit},
-                                           {"device memory", test_device_memory},
-                                           {"first step", test_first_step},
-                                           {"table of metrics", test_metric_table},
-                                           {"metrics as numbers", test_numbers},
-                                           {"attention stands in", test_attention_stands_in},
-                                           {0}};
+/* A run keeps every setting and where it was said; of a data file's constants it keeps the values,
+ * not the texts that say where those were published. */
+static void test_settings_kept(void)
+{
+    struct played played;
+    if (played_play(&played, "llama3-8b_dgx-h100", "nodes=2")) {
+        bool has_nodes = false, has_memory = false;
+        for (int32_t i = 0; i < played.outcome.origin_count; i++) {
+            const struct outcome_origin *one = &played.outcome.origins[i];
+            CHECK_TRUE(strstr(one->path, ".source") == NULL);
+            if (strcmp(one->path, "nodes") == 0) {
+                has_nodes = true;
+                CHECK_TEXT(one->value, "2");
+                CHECK_TEXT(one->origin, "<command line>");
+            }
+            if (strcmp(one->path, "cluster.host.gpu.memory.total") == 0) {
+                has_memory = true;
+                CHECK_TEXT(one->value, "81559 MiB");
+                CHECK_TRUE(strstr(one->origin, "h100-sxm5-80gb.yaml:") != NULL);
+            }
+        }
+        CHECK_TRUE(has_nodes && has_memory);
+    }
+    played_release(&played);
+}
+
+const struct check_case outcome_cases[] = {
+    {"identities", test_identities},           {"any number of steps", test_steps},
+    {"units, collectives, links", test_units}, {"bottleneck", test_bottleneck},
+    {"does not fit", test_does_not_fit},       {"device memory", test_device_memory},
+    {"first step", test_first_step},           {"table of metrics", test_metric_table},
+    {"metrics as numbers", test_numbers},      {"attention stands in", test_attention_stands_in},
+    {"settings kept", test_settings_kept},     {0}};
