@@ -3,18 +3,6 @@
 
 #include "cluster/cluster_config.h"
 
-#define FIELD_VERSION(type)                                                                        \
-    {                                                                                              \
-        .key = "version", .kind = FIELD_COUNT, .offset = offsetof(type, version),                  \
-        .default_text = "1", .min = 1, .max = 1, .help = "of the file format"                      \
-    }
-
-#define FIELD_NAME(type)                                                                           \
-    {                                                                                              \
-        .key = "name", .kind = FIELD_TEXT, .offset = offsetof(type, name), .is_required = true,    \
-        .help = "as it is printed"                                                                 \
-    }
-
 #define FIELD_REQUIRED_TEXT(type, member, text)                                                    \
     {                                                                                              \
         .key = #member, .kind = FIELD_TEXT, .offset = offsetof(type, member), .is_required = true, \

@@ -228,3 +228,18 @@ int32_t csv_column(const struct csv_table *table, const char *name)
             return k;
     return -1;
 }
+
+enum status csv_columns(const struct csv_table *table, const char *const *names, int32_t count,
+                        int32_t required, int32_t *columns, struct diag *diag)
+{
+    enum status status = STATUS_OK;
+    for (int32_t i = 0; i < count; i++) {
+        columns[i] = csv_column(table, names[i]);
+        if (i < required && columns[i] < 0) {
+            diag_add(diag, DIAG_ERROR, table->header.items[0].place, NULL,
+                     "there is no column '%s'", names[i]);
+            status = STATUS_INPUT;
+        }
+    }
+    return status;
+}

@@ -47,5 +47,10 @@ MUST_CHECK enum status csv_load(struct arena *arena, const char *path, struct cs
 
 /* Which column has this name, -1: none. */
 int32_t csv_column(const struct csv_table *table, const char *name);
+/* Which columns have these `count` names, into `columns`; of the first `required` each that is
+ * absent is an error. */
+MUST_CHECK enum status csv_columns(const struct csv_table *table, const char *const *names,
+                                   int32_t count, int32_t required, int32_t *columns,
+                                   struct diag *diag);
 
 #endif

@@ -100,6 +100,19 @@ struct field_table {
     void (*check)(struct config *config, const char *path, void *bound);
 };
 
+/* What the files of a catalog begin with. */
+#define FIELD_VERSION(type)                                                                        \
+    {                                                                                              \
+        .key = "version", .kind = FIELD_COUNT, .offset = offsetof(type, version),                  \
+        .default_text = "1", .min = 1, .max = 1, .help = "of the file format"                      \
+    }
+
+#define FIELD_NAME(type)                                                                           \
+    {                                                                                              \
+        .key = "name", .kind = FIELD_TEXT, .offset = offsetof(type, name), .is_required = true,    \
+        .help = "as it is printed"                                                                 \
+    }
+
 /* Prints the reference of a table: keys, kinds, units, ranges, defaults, help, nested tables. */
 void schema_write(const struct field_table *table, FILE *file);
 

@@ -302,16 +302,9 @@ static enum status take_file(struct reading *reading, const char *path)
 {
     struct csv_table table = {0};
     enum status status = csv_load(reading->arena, path, &table, reading->diag);
-    if (status != STATUS_OK)
-        return status;
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        reading->columns[i] = csv_column(&table, column_names[i]);
-        if (i <= COLUMN_US && reading->columns[i] < 0) {
-            diag_add(reading->diag, DIAG_ERROR, table.header.items[0].place, NULL,
-                     "there is no column '%s'", column_names[i]);
-            return STATUS_INPUT;
-        }
-    }
+    if (status == STATUS_OK)
+        status = csv_columns(&table, column_names, COLUMN_COUNT, COLUMN_US + 1, reading->columns,
+                             reading->diag);
     for (int32_t i = 0; i < table.rows.count && status == STATUS_OK; i++)
         status = take_row(reading, &table.rows.items[i]);
     return status;
