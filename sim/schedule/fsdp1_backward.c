@@ -28,25 +28,6 @@ static void pre_backward(struct fsdp1_builder *builder, int32_t index)
         prefetch(builder, index);
 }
 
-/* The reduced shard becomes, or is added to, the sharded gradient. */
-static void keep_gradient(struct fsdp1_builder *builder, int32_t index)
-{
-    struct fsdp1_unit *unit = &builder->units[index];
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    if (unit->common->has_gradient) {
-        fsdp_alloc(fsdp, index, unit->cast_grads_output);
-        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_grads);
-        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->accumulate);
-        fsdp_free(fsdp, index, unit->cast_grads_output);
-        fsdp_free(fsdp, index, unit->reduce_output);
-    } else if (unit->cast_grads >= 0) {
-        fsdp_alloc(fsdp, index, unit->common->sharded_grads);
-        fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_grads);
-        fsdp_free(fsdp, index, unit->reduce_output);
-    }
-    unit->common->has_gradient = true;
-}
-
 /* 82-84, on the post-backward stream; compute waits for none of it. */
 static void reduce(struct fsdp1_builder *builder, int32_t index)
 {
@@ -56,14 +37,12 @@ static void reduce(struct fsdp1_builder *builder, int32_t index)
     fsdp_op(fsdp, OP_WAIT, FSDP1_POST_BACKWARD, index, unit->grads_ready);
     fsdp_alloc(fsdp, index, unit->reduce_input);
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_unsharded_grads);
-    /* Without a cast the reduced shard is the gradient itself. */
-    const bool is_gradient = unit->cast_grads < 0 && !unit->common->has_gradient;
-    fsdp_alloc(fsdp, index, is_gradient ? unit->common->sharded_grads : unit->reduce_output);
+    fsdp_alloc_reduced(fsdp, index);
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->pre_divide);
     if (fsdp->settings->shard_group.ranks > 1)
         fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_POST_BACKWARD, index, unit->reduce_scatter);
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->post_divide);
-    keep_gradient(builder, index);
+    fsdp_keep_gradient(fsdp, index, FSDP1_POST_BACKWARD);
     fsdp_free(fsdp, index, unit->reduce_input);
     fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_POST_BACKWARD, index, unit->flat_grads);
     fsdp_free(fsdp, index, unit->flat_grads);

@@ -21,10 +21,9 @@ struct fsdp1_unit {
     struct fsdp_unit *common;
     bool is_resharded; /* after forward */
     /* tensors (index into the program's table), -1: none */
-    int32_t cast, flat_params, flat_grads, reduce_input, reduce_output, cast_grads_output;
+    int32_t cast, flat_params, flat_grads, reduce_input;
     /* segments */
-    int32_t cast_shard, concat_grads, cast_unsharded_grads, pre_divide, post_divide, cast_grads,
-        accumulate;
+    int32_t cast_shard, concat_grads, cast_unsharded_grads, pre_divide, post_divide;
     /* collectives */
     int32_t all_gather, reduce_scatter;
     /* events */

@@ -52,12 +52,9 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
     const struct precision_config *precision = &fsdp->settings->precision;
     const int64_t param_bytes = dtype_bytes((enum dtype)precision->param_dtype);
     const int64_t reduce_bytes = dtype_bytes((enum dtype)precision->reduce_dtype);
-    const int64_t storage_bytes = dtype_bytes((enum dtype)precision->storage_dtype);
     const int64_t shard = unit->common->shard, padded = unit->common->padded;
     const bool casts = precision->param_dtype != precision->storage_dtype;
-    const bool casts_grads = precision->reduce_dtype != precision->storage_dtype;
     const bool is_alone = fsdp->settings->shard_group.ranks == 1;
-    const bool adds = fsdp->settings->grad_accum > 1;
     unit->cast =
         fsdp_add_unit_tensor(fsdp, index, "cast", casts && !is_alone ? shard * param_bytes : 0,
                              MEMORY_TEMPORARIES, FSDP1_PRE_UNSHARD);
@@ -70,14 +67,7 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
         fsdp, index, "reduce_scatter_input",
         precision->reduce_dtype != precision->param_dtype ? padded * reduce_bytes : 0,
         MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
-    unit->reduce_output =
-        fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_output", shard * reduce_bytes,
-                             MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
-    unit->common->sharded_grads = fsdp_add_unit_tensor(
-        fsdp, index, "sharded_grads", shard * storage_bytes, MEMORY_GRADIENTS, FSDP1_POST_BACKWARD);
-    unit->cast_grads_output = fsdp_add_unit_tensor(fsdp, index, "cast_grads",
-                                                   casts_grads && adds ? shard * storage_bytes : 0,
-                                                   MEMORY_TEMPORARIES, FSDP1_POST_BACKWARD);
+    fsdp_add_gradient_tensors(fsdp, index, FSDP1_POST_BACKWARD);
 }
 
 /* Divisions are passes of one read and one write, timed as casts. */
@@ -107,12 +97,7 @@ static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
                                           factor > 1 ? padded * 2 * reduce_bytes : 0);
     unit->post_divide = fsdp_add_unit_pass(fsdp, index, "post_divide", KERNEL_CAST, reduce,
                                            ranks > factor ? shard * 2 * reduce_bytes : 0);
-    unit->cast_grads =
-        fsdp_add_unit_pass(fsdp, index, "cast_grads", KERNEL_CAST, storage,
-                           reduce != storage ? shard * (reduce_bytes + storage_bytes) : 0);
-    unit->accumulate =
-        fsdp_add_unit_pass(fsdp, index, "accumulate_grads", KERNEL_ELEMENTWISE, storage,
-                           fsdp->settings->grad_accum > 1 ? shard * 3 * storage_bytes : 0);
+    fsdp_add_gradient_segments(fsdp, index);
 }
 
 static void setup_unit(struct fsdp1_builder *builder, int32_t index)

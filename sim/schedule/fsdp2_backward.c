@@ -26,25 +26,6 @@ static void drain_oldest_reduce(struct fsdp2_builder *builder)
         builder->pending_reduce[i] = builder->pending_reduce[i + 1];
 }
 
-/* 30h: the reduced shard becomes, or is added to, the sharded gradient. */
-static void keep_gradient(struct fsdp2_builder *builder, int32_t index)
-{
-    struct fsdp2_unit *unit = &builder->units[index];
-    if (unit->common->has_gradient) {
-        fsdp_alloc(&builder->fsdp, index, unit->cast_grads_output);
-        fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->cast_grads);
-        fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->accumulate);
-        fsdp_free(&builder->fsdp, index, unit->cast_grads_output);
-        fsdp_free(&builder->fsdp, index, unit->reduce_output);
-    } else if (unit->cast_grads >= 0) {
-        fsdp_alloc(&builder->fsdp, index, unit->common->sharded_grads);
-        fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->cast_grads);
-        fsdp_free(&builder->fsdp, index, unit->reduce_output);
-    }
-    unit->common->has_gradient = true;
-    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->post_reduced);
-}
-
 /* 30: reshard, wait for the buffer, copy in, reduce-scatter. */
 static void post_backward(struct fsdp2_builder *builder, int32_t index)
 {
@@ -67,15 +48,13 @@ static void post_backward(struct fsdp2_builder *builder, int32_t index)
     fsdp_free_module_grads(&builder->fsdp, index);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, index, unit->reduce_ready);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_REDUCE_SCATTER, index, unit->reduce_ready);
-    /* Without a cast the reduced shard is the gradient itself. */
-    const bool is_gradient = unit->cast_grads < 0 && !unit->common->has_gradient;
-    fsdp_alloc(&builder->fsdp, index,
-               is_gradient ? unit->common->sharded_grads : unit->reduce_output);
+    fsdp_alloc_reduced(&builder->fsdp, index);
     if (builder->fsdp.settings->shard_group.ranks > 1)
         fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_REDUCE_SCATTER, index, unit->reduce_scatter);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->reduced);
     builder->pending_reduce[builder->pending_reduce_count++] = index;
-    keep_gradient(builder, index);
+    fsdp_keep_gradient(&builder->fsdp, index, FSDP2_REDUCE_SCATTER); /* 30h */
+    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->post_reduced);
 }
 
 /* 33: root first, then traversal order; compute waits for each group's reduction in turn. */

@@ -19,9 +19,9 @@ struct fsdp2_unit {
     bool is_resharded;   /* after forward */
     bool reduces_at_end; /* its inputs carry no gradient: reduced in the end-of-backward callback */
     /* tensors (index into the program's table) */
-    int32_t cast, gather_buffer, params, reduce_input, reduce_output, cast_grads_output;
+    int32_t cast, gather_buffer, params, reduce_input;
     /* segments */
-    int32_t copy_in, copy_out, chunk_cat, cast_grads, accumulate;
+    int32_t copy_in, copy_out, chunk_cat;
     /* collectives */
     int32_t all_gather, reduce_scatter;
     /* events */

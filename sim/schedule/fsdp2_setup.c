@@ -58,7 +58,6 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     const struct precision_config *precision = &fsdp->settings->precision;
     const int64_t param_bytes = dtype_bytes((enum dtype)precision->param_dtype);
     const int64_t reduce_bytes = dtype_bytes((enum dtype)precision->reduce_dtype);
-    const int64_t storage_bytes = dtype_bytes((enum dtype)precision->storage_dtype);
     const int64_t shard = unit->common->shard, padded = unit->common->padded;
     const bool casts = precision->param_dtype != precision->storage_dtype;
     unit->cast = fsdp_add_unit_tensor(fsdp, index, "cast", casts ? shard * param_bytes : 0,
@@ -72,17 +71,7 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     unit->reduce_input =
         fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input", padded * reduce_bytes,
                              MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
-    unit->reduce_output =
-        fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_output", shard * reduce_bytes,
-                             MEMORY_REDUCE_BUFFERS, FSDP2_REDUCE_SCATTER);
-    unit->common->sharded_grads =
-        fsdp_add_unit_tensor(fsdp, index, "sharded_grads", shard * storage_bytes, MEMORY_GRADIENTS,
-                             FSDP2_REDUCE_SCATTER);
-    const bool adds = fsdp->settings->grad_accum > 1;
-    unit->cast_grads_output = fsdp_add_unit_tensor(
-        fsdp, index, "cast_grads",
-        adds && precision->reduce_dtype != precision->storage_dtype ? shard * storage_bytes : 0,
-        MEMORY_TEMPORARIES, FSDP2_REDUCE_SCATTER);
+    fsdp_add_gradient_tensors(fsdp, index, FSDP2_REDUCE_SCATTER);
 }
 
 static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
@@ -105,12 +94,7 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     unit->chunk_cat =
         fsdp_add_unit_pass(fsdp, index, "chunk_cat", KERNEL_CHUNK_CAT, reduce,
                            (double)unit->common->parameters * param_bytes + padded * reduce_bytes);
-    unit->cast_grads =
-        fsdp_add_unit_pass(fsdp, index, "cast_grads", KERNEL_CAST, storage,
-                           reduce != storage ? shard * (reduce_bytes + storage_bytes) : 0);
-    unit->accumulate =
-        fsdp_add_unit_pass(fsdp, index, "accumulate_grads", KERNEL_ELEMENTWISE, storage,
-                           fsdp->settings->grad_accum > 1 ? shard * 3 * storage_bytes : 0);
+    fsdp_add_gradient_segments(fsdp, index);
 }
 
 static void setup_unit(struct fsdp2_builder *builder, int32_t index)

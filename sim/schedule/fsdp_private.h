@@ -21,9 +21,10 @@ struct fsdp_unit {
     int64_t parameters;        /* elements */
     int64_t padded, shard;     /* elements, gathered and on one GPU: set by the policy */
     int32_t optimizer_tensors; /* that the optimizer sees: set by the policy */
-    int32_t sharded_grads;     /* tensor: set by the policy */
-    int32_t optimizer_state;   /* tensor, -1: none */
-    bool has_gradient;         /* a microbatch of this step left a sharded gradient */
+    int32_t sharded_grads, reduce_output, cast_grads_output; /* tensors, -1: none */
+    int32_t cast_grads, accumulate;                          /* segments, -1: none */
+    int32_t optimizer_state;                                 /* tensor, -1: none */
+    bool has_gradient; /* a microbatch of this step left a sharded gradient */
 };
 
 /* What one module keeps between forward and backward. Equal modules share segments, not tensors. */
@@ -94,6 +95,16 @@ void fsdp_run_forward(struct fsdp_builder *builder, int32_t module);
 void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
 /* The gradients of a unit's parameters as backward wrote them. */
 void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
+
+/* fsdp_gradient.c */
+/* The output of a reduce-scatter, the sharded gradient, and the cast between them: made and used on
+ * `stream`. */
+void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t unit, int stream);
+void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t unit);
+/* Where the reduce-scatter writes: without a cast the reduced shard is the gradient itself. */
+void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t unit);
+/* The reduced shard becomes, or is added to, the sharded gradient. */
+void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t unit, int stream);
 
 /* optimizer.c */
 /* After a unit's shard: its state. */

@@ -1,0 +1,58 @@
+/* schedule/fsdp_gradient.c: from the reduced shard to the sharded gradient. */
+#include "schedule/fsdp_private.h"
+
+void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int stream)
+{
+    struct fsdp_unit *unit = &builder->units[index];
+    const struct precision_config *precision = &builder->settings->precision;
+    const int64_t reduced = unit->shard * dtype_bytes((enum dtype)precision->reduce_dtype);
+    const int64_t stored = unit->shard * dtype_bytes((enum dtype)precision->storage_dtype);
+    const bool casts = precision->reduce_dtype != precision->storage_dtype;
+    unit->reduce_output = fsdp_add_unit_tensor(builder, index, "reduce_scatter_output", reduced,
+                                               MEMORY_REDUCE_BUFFERS, stream);
+    unit->sharded_grads =
+        fsdp_add_unit_tensor(builder, index, "sharded_grads", stored, MEMORY_GRADIENTS, stream);
+    unit->cast_grads_output = fsdp_add_unit_tensor(
+        builder, index, "cast_grads", casts && builder->settings->grad_accum > 1 ? stored : 0,
+        MEMORY_TEMPORARIES, stream);
+}
+
+void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
+{
+    struct fsdp_unit *unit = &builder->units[index];
+    const enum dtype reduce = (enum dtype)builder->settings->precision.reduce_dtype;
+    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
+    const double shard = (double)unit->shard;
+    const double reduce_bytes = (double)dtype_bytes(reduce);
+    const double storage_bytes = (double)dtype_bytes(storage);
+    unit->cast_grads =
+        fsdp_add_unit_pass(builder, index, "cast_grads", KERNEL_CAST, storage,
+                           reduce != storage ? shard * (reduce_bytes + storage_bytes) : 0);
+    unit->accumulate =
+        fsdp_add_unit_pass(builder, index, "accumulate_grads", KERNEL_ELEMENTWISE, storage,
+                           builder->settings->grad_accum > 1 ? shard * 3 * storage_bytes : 0);
+}
+
+void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_unit *unit = &builder->units[index];
+    const bool is_gradient = unit->cast_grads < 0 && !unit->has_gradient;
+    fsdp_alloc(builder, index, is_gradient ? unit->sharded_grads : unit->reduce_output);
+}
+
+void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t index, int stream)
+{
+    struct fsdp_unit *unit = &builder->units[index];
+    if (unit->has_gradient) {
+        fsdp_alloc(builder, index, unit->cast_grads_output);
+        fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);
+        fsdp_op(builder, OP_SEGMENT, stream, index, unit->accumulate);
+        fsdp_free(builder, index, unit->cast_grads_output);
+        fsdp_free(builder, index, unit->reduce_output);
+    } else if (unit->cast_grads >= 0) {
+        fsdp_alloc(builder, index, unit->sharded_grads);
+        fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);
+        fsdp_free(builder, index, unit->reduce_output);
+    }
+    unit->has_gradient = true;
+}
