@@ -82,5 +82,26 @@ static void test_mistakes(void)
     check_context(NULL);
 }
 
-const struct check_case csv_table_cases[] = {
-    {"cells and places", test_cells}, {"malformed tables", test_mistakes}, {0}};
+/* All required columns that are absent are named at once; others may be absent. */
+static void test_columns(void)
+{
+    static const char *const names[] = {"gpu", "us", "kernel", "n", "notes"};
+    int32_t columns[5];
+    struct parsed parsed;
+    parse(&parsed, "n,gpu\n");
+    CHECK_INT(csv_columns(&parsed.table, names, 5, 1, columns, &parsed.diag), STATUS_OK);
+    CHECK_INT(columns[0], 1);
+    CHECK_INT(columns[1], -1);
+    CHECK_INT(columns[3], 0);
+    CHECK_INT(csv_columns(&parsed.table, names, 5, 3, columns, &parsed.diag), STATUS_INPUT);
+    const char *said = diag_text(&parsed.diag, &parsed.arena);
+    CHECK_CONTAINS(said, "t.csv:1:1: error: there is no column 'us'");
+    CHECK_CONTAINS(said, "t.csv:1:1: error: there is no column 'kernel'");
+    CHECK_TRUE(strstr(said, "'notes'") == NULL);
+    release(&parsed);
+}
+
+const struct check_case csv_table_cases[] = {{"cells and places", test_cells},
+                                             {"malformed tables", test_mistakes},
+                                             {"columns", test_columns},
+                                             {0}};
