@@ -6,6 +6,7 @@
 
 #include "base/strbuf.h"
 #include "base/units.h"
+#include "cluster/calibration_config.h"
 #include "cluster/gpu.h"
 #include "model/model.h"
 
@@ -80,10 +81,25 @@ static enum status load_gpu(struct arena *arena, struct catalog_entry *entry)
     return STATUS_OK;
 }
 
+static enum status load_calibration(struct arena *arena, struct catalog_entry *entry)
+{
+    struct calibration_config *bound = ARENA_NEW(arena, struct calibration_config);
+    enum status status = config_bind(&entry->config, &calibration_config_table, bound);
+    if (status == STATUS_OK)
+        status = calibration_build(arena, &entry->config, "", bound, &entry->calibration);
+    if (status == STATUS_OK)
+        entry->summary = arena_printf(arena, "%lld tables%s%s", (long long)bound->tables.count,
+                                      bound->summary != NULL ? ": " : "",
+                                      bound->summary != NULL ? bound->summary : "");
+    return status;
+}
+
 static const struct catalog_kind kinds[] = {
     {"model", "models", "models", model_tables, load_model},
     {"cluster", "clusters", "topologies", cluster_tables, load_cluster},
     {"gpu", "gpus", "topologies/gpus", gpu_tables, load_gpu},
+    {"calibration", "calibrations", "topologies/calibrations", calibration_tables,
+     load_calibration},
 };
 
 const struct catalog_kind *catalog_find(const char *word)
@@ -131,6 +147,7 @@ enum status catalog_load(struct arena *arena, const struct catalog_kind *kind, c
 
 void catalog_release(struct catalog_entry *entry)
 {
+    calibration_release(&entry->calibration);
     cluster_release(&entry->cluster);
     gpu_release(&entry->gpu);
 }

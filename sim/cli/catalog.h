@@ -1,6 +1,7 @@
 /*
- * cli/catalog.h: model, cluster and GPU files by themselves: what `list` shows and `check --as` and
- * `schema` read. One row a kind; configurations are not among them (run/experiment.h reads those).
+ * cli/catalog.h: model, cluster, GPU and calibration files by themselves: what `list` shows and
+ * `check --as` and `schema` read. One row a kind; configurations are not among them
+ * (run/experiment.h reads those).
  */
 #ifndef FSDPSIM_CLI_CATALOG_H
 #define FSDPSIM_CLI_CATALOG_H
@@ -19,6 +20,7 @@ struct catalog_entry {
     const char *summary;              /* "8,030,261,248 parameters" */
     struct cluster cluster;           /* of a cluster file */
     struct gpu gpu;                   /* of a GPU file */
+    struct calibration calibration;   /* of a calibration file */
     const struct model_config *model; /* of a model file */
 };
 

@@ -44,7 +44,7 @@ enum exit_code verb_check(struct command *command)
     const bool is_config = word == NULL || text_equal(word, "config");
     const struct catalog_kind *kind = is_config ? NULL : catalog_find(word);
     if (!is_config && kind == NULL)
-        return command_refuse(command, "accepted: config, model, cluster, gpu",
+        return command_refuse(command, "accepted: config, model, cluster, gpu, calibration",
                               "unknown kind '%s' after '--as'", word);
     if (!is_config && command->options.overrides.count > 0)
         return command_refuse(command, NULL, "'-s' does not go with '--as %s'", word);

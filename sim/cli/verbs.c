@@ -4,7 +4,8 @@
 
 #include "cli/verb.h"
 
-static const char *const schema_words[] = {"config", "model", "cluster", "gpu", NULL};
+static const char *const schema_words[] = {"config", "model",       "cluster",
+                                           "gpu",    "calibration", NULL};
 static const char *const list_words[] = {"models", "clusters", "gpus", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const db_words[] = {"ls", "show", NULL};
@@ -41,8 +42,9 @@ const struct verb verb_table[] = {
      .name = "schema",
      .arguments = "KIND",
      .summary = "print the reference of a kind of file",
-     .text = "KIND is config, model, cluster or gpu: every key with its kind, unit, range and "
-             "default.\n",
+     .text =
+         "KIND is config, model, cluster, gpu or calibration: every key with its kind, unit, range "
+         "and default.\n",
      .examples = {{"fsdpsim schema config", "what a configuration may say"},
                   {"fsdpsim schema cluster", "what a cluster file may say"}},
      .words = schema_words,

@@ -96,12 +96,18 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
     cluster->nic_link = port_link(config, path_join(config->arena, path, "host.nics"), &host->nics);
     for (int i = 0; i < HOST_COST_COUNT; i++)
         cluster->host_cost_s[i] = host->cpu.cost[i].time_s;
-    return gpu_build(arena, config, path_join(config->arena, path, "host.gpu"), &host->gpu,
-                     &cluster->gpu);
+    enum status status =
+        calibration_build(arena, config, path_join(config->arena, path, "collectives.calibration"),
+                          &from->collectives.calibration, &cluster->calibration);
+    if (status == STATUS_OK)
+        status = gpu_build(arena, config, path_join(config->arena, path, "host.gpu"), &host->gpu,
+                           &cluster->gpu);
+    return status;
 }
 
 void cluster_release(struct cluster *cluster)
 {
+    calibration_release(&cluster->calibration);
     gpu_release(&cluster->gpu);
     *cluster = (struct cluster){0};
 }

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "cluster/calibration.h"
 #include "cluster/gpu.h"
 #include "config/config.h"
 
@@ -94,6 +95,7 @@ struct cluster {
     double hbm_bytes_per_bus_byte;       /* HBM traffic per byte moved on the bus */
     double kernel_loss_per_hbm_share;    /* beside a transfer: contention.h */
     double comm_slowdown;                /* of a transfer beside kernels (plan.h); 1: none */
+    struct calibration calibration;      /* no tables: the model alone */
     const struct override *overrides;
     int64_t override_count;
 };

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "cluster/calibration_config.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu_config.h"
 
@@ -56,6 +57,7 @@ struct collectives_config {
     double base_s;
     int64_t channels_one_host, channels;
     double hbm_bytes_per_bus_byte, kernel_loss_per_hbm_share, comm_slowdown;
+    struct calibration_config calibration;
     const char *source;
 };
 

@@ -316,6 +316,12 @@ static const struct field collectives_fields[] = {
      .min = 1,
      .max = 10,
      .help = "time of a transfer between the GPUs of a host while kernels run there; 1: none"},
+    {.key = "calibration",
+     .kind = FIELD_REF,
+     .offset = offsetof(struct collectives_config, calibration),
+     .table = &calibration_config_table,
+     .folder = "topologies/calibrations",
+     .help = "measured collectives, over the model: 'fsdpsim calibrate nccl' writes them"},
     FIELD_REQUIRED_TEXT(struct collectives_config, source, "where the numbers come from"),
     {0}};
 static const struct field_table collectives_table = {.name = "collectives",

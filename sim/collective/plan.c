@@ -4,18 +4,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "collective/plan_calibrate.h"
+
 enum { MAX_PHASES = 4, LOADS_PER_CLASS = 5 };
-
-static const char *const op_names[COLLECTIVE_OP_COUNT] = {
-    [COLLECTIVE_ALL_GATHER] = "all_gather",
-    [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
-    [COLLECTIVE_ALL_REDUCE] = "all_reduce",
-};
-
-const char *collective_op_name(enum collective_op op)
-{
-    return op_names[op];
-}
 
 struct plan_builder {
     struct arena *arena;
@@ -163,9 +154,10 @@ static void check_group(const struct layout *layout, const struct group *group)
         BUG("groups do not tile the layout");
 }
 
-enum status plan_build(struct arena *arena, const struct layout *layout, const struct group *group,
-                       enum collective_op op, double bytes, const struct plan_options *options,
-                       struct plan *plan, struct diag *diag)
+enum status plan_spec_build(struct arena *arena, const struct layout *layout,
+                            const struct group *group, enum collective_op op, double bytes,
+                            const struct plan_options *options, struct plan *plan,
+                            struct diag *diag)
 {
     *plan = (struct plan){0};
     check_group(layout, group);
@@ -191,6 +183,16 @@ enum status plan_build(struct arena *arena, const struct layout *layout, const s
     else
         add_ring(&builder, bytes, op == COLLECTIVE_ALL_REDUCE ? 2 : 1);
     return STATUS_OK;
+}
+
+enum status plan_build(struct arena *arena, const struct layout *layout, const struct group *group,
+                       enum collective_op op, double bytes, const struct plan_options *options,
+                       struct plan *plan, struct diag *diag)
+{
+    enum status status = plan_spec_build(arena, layout, group, op, bytes, options, plan, diag);
+    if (status == STATUS_OK)
+        status = plan_calibrate(arena, layout, group, op, bytes, options, plan, diag);
+    return status;
 }
 
 /* The rate of a phase alone, and the resource that comes closest to bounding it. */

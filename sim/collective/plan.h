@@ -37,15 +37,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "cluster/collective_op.h"
 #include "cluster/layout.h"
-
-enum collective_op {
-    COLLECTIVE_ALL_GATHER,
-    COLLECTIVE_REDUCE_SCATTER,
-    COLLECTIVE_ALL_REDUCE,
-    COLLECTIVE_OP_COUNT
-};
-const char *collective_op_name(enum collective_op op); /* "all_gather" */
 
 struct load {
     int32_t resource;
@@ -85,11 +78,17 @@ struct group {
     int64_t ranks, hosts, ranks_per_host;
 };
 
-/* One rank or no bytes: an empty plan that takes no time. */
+/* One rank or no bytes: an empty plan that takes no time. What the cluster's calibration says comes
+   on top of the model (plan_calibrate.h). */
 MUST_CHECK enum status plan_build(struct arena *arena, const struct layout *layout,
                                   const struct group *group, enum collective_op op, double bytes,
                                   const struct plan_options *options, struct plan *plan,
                                   struct diag *diag);
+/* The model alone, no calibration. */
+MUST_CHECK enum status plan_spec_build(struct arena *arena, const struct layout *layout,
+                                       const struct group *group, enum collective_op op,
+                                       double bytes, const struct plan_options *options,
+                                       struct plan *plan, struct diag *diag);
 
 /* The time of a plan alone on an idle machine: the closed form. */
 double plan_alone_s(const struct layout *layout, const struct plan *plan);

@@ -1,0 +1,89 @@
+/*
+ * cluster/calibration.h: measured times of collectives on a machine: what a YAML under
+ * topologies/calibrations/ says. `fsdpsim calibrate nccl` writes such files from logs of
+ * nccl-tests.
+ *
+ *   version: 1
+ *   tables:
+ *     - op: all_gather
+ *       nodes: 2
+ *       gpus_per_node: 8
+ *       fit: log_log                    # or linear
+ *       floor: 21.6 us                  # no collective is faster
+ *       points:
+ *         - {bytes: 1 MiB, time: 61.2 us}
+ *         - {bytes: 1 GiB, time: 2.81 ms}
+ *       source: where it was measured
+ *
+ * bytes is the size of nccl-tests: all-gather the gathered output, reduce-scatter the input,
+ * all-reduce the buffer. Between points time(bytes) is linear (`linear`: a fit of one or two
+ * straight pieces is two or three points) or Steffen's curve of log time over log bytes
+ * (`log_log`: numeric/curve.h). Below the first point the first time holds; above the last each
+ * byte takes what it takes at the best rate bytes/time among the points:
+ *
+ *   t(S > S_last) = t_last + (S - S_last) / max_i(S_i / t_i)
+ *
+ * Example: points (1 MiB, 50 us), (1 GiB, 3 ms), linear: 2 GiB takes 3 ms + 1 GiB / (1 GiB / 3 ms)
+ * = 6 ms; 64 KiB takes 50 us.
+ *
+ * What a table says of another size of machine or another collective: collective/calibration.h.
+ */
+#ifndef FSDPSIM_CLUSTER_CALIBRATION_H
+#define FSDPSIM_CLUSTER_CALIBRATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/collective_op.h"
+#include "config/config.h"
+
+struct curve;
+
+enum calibration_fit { CALIBRATION_LINEAR, CALIBRATION_LOG_LOG };
+const char *calibration_fit_name(enum calibration_fit fit); /* "log_log" */
+
+struct calibration_point {
+    double bytes, time_s;
+};
+
+struct calibration_table {
+    enum collective_op op;
+    int64_t nodes, gpus_per_node;
+    const char *algorithm, *protocol; /* as NCCL was told to use; NULL: its own choice */
+    enum calibration_fit fit;
+    double floor_s;
+    const struct calibration_point *points; /* bytes increase, times do not fall */
+    int64_t point_count;                    /* at least 1 */
+    const char *source;
+    struct place place;
+    struct curve *curve; /* log_log: log time over bytes; else NULL */
+    double best_bytes_per_s;
+};
+
+struct calibration {
+    const char *name; /* NULL: the cluster names none */
+    struct calibration_table *tables;
+    int64_t table_count;
+};
+
+struct calibration_config; /* as bound: calibration_config.h */
+extern const struct field_table calibration_config_table;
+/* For `schema calibration`; NULL-ended. */
+extern const struct field_table *const calibration_tables[];
+
+/* `bound`: filled through calibration_config_table; `path`: where it hangs, "" for a root file. */
+MUST_CHECK enum status calibration_build(struct arena *arena, struct config *config,
+                                         const char *path, const void *bound,
+                                         struct calibration *calibration);
+void calibration_release(struct calibration *calibration);
+
+/* One table alone, for who has just made one (a fit): derives curve and best rate from the points.
+   STATUS_INPUT when they do not increase. calibration_release, or the caller, frees the curve. */
+MUST_CHECK enum status calibration_table_derive(struct calibration_table *table);
+
+/* The time that the table gives to a collective of `bytes`. */
+double calibration_table_s(const struct calibration_table *table, double bytes);
+/* Whether `bytes` lies outside the points: then the time is extrapolated. */
+bool calibration_is_outside(const struct calibration_table *table, double bytes);
+
+#endif

@@ -1,0 +1,13 @@
+/* cluster/collective_op.c: see collective_op.h. */
+#include "cluster/collective_op.h"
+
+static const char *const op_names[COLLECTIVE_OP_COUNT] = {
+    [COLLECTIVE_ALL_GATHER] = "all_gather",
+    [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
+    [COLLECTIVE_ALL_REDUCE] = "all_reduce",
+};
+
+const char *collective_op_name(enum collective_op op)
+{
+    return op_names[op];
+}

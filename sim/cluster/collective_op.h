@@ -1,0 +1,13 @@
+/* cluster/collective_op.h: the collectives, by the names that NCCL gives them. */
+#ifndef FSDPSIM_CLUSTER_COLLECTIVE_OP_H
+#define FSDPSIM_CLUSTER_COLLECTIVE_OP_H
+
+enum collective_op {
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_REDUCE,
+    COLLECTIVE_OP_COUNT
+};
+const char *collective_op_name(enum collective_op op); /* "all_gather" */
+
+#endif

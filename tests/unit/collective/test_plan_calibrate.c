@@ -1,0 +1,155 @@
+/*
+ * tests/unit/collective/test_plan_calibrate.c: measured times over the model.
+ *
+ * The clusters are ideal: 8 GPUs at 400 GB/s, 5 us a step, so that an all-reduce is exactly two
+ * all-gathers and the factors can be had by hand.
+ */
+#include "cluster_fixture.h"
+#include "collective/plan_calibrate.h"
+#include "plan_tests.h"
+
+#define MIB 1048576.0
+#define GIB 1073741824.0
+
+/* 1 MiB in 100 us, 1 GiB in 5 ms, a straight line between: half way between the sizes 2.55 ms. */
+#define ONE_HOST                                                                                   \
+    "collectives.calibration={name: measured, tables: [{op: all_gather, nodes: 1, gpus_per_node: " \
+    "8, fit: linear, floor: 80 us, source: a test, points: [{bytes: 1 MiB, time: 100 us}, "        \
+    "{bytes: 1 GiB, time: 5 ms}]}]}"
+
+enum { AG = COLLECTIVE_ALL_GATHER, RS = COLLECTIVE_REDUCE_SCATTER, AR = COLLECTIVE_ALL_REDUCE };
+
+static void test_times(void)
+{
+    static const struct {
+        const char *what;
+        int op;
+        double bytes, expected_s;
+    } rows[] = {
+        {"a point", AG, MIB, 100e-6},
+        {"half way", AG, (MIB + GIB) / 2, 2.55e-3},
+        {"below: the first", AG, 65536, 100e-6},
+        {"above: at the best rate", AG, 2 * GIB, 10e-3},
+        {"the other of the pair", RS, (MIB + GIB) / 2, 2.55e-3},
+        {"both in a row", AR, (MIB + GIB) / 2, 5.1e-3},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].what);
+        CHECK_NEAR(
+            alone_s("ideal-8x400", ONE_HOST, 1, 8, (enum collective_op)rows[i].op, rows[i].bytes),
+            rows[i].expected_s, 1e-9);
+    }
+    check_context(NULL);
+}
+
+/* 4 of the 8 GPUs: the model says 15 us + S·3/4/400e9, for 8 of them 35 us + S·7/8/400e9. */
+static void test_another_shape(void)
+{
+    const double bytes = (MIB + GIB) / 2;
+    const double factor = 2.55e-3 / (35e-6 + bytes * 7 / 8 / 400e9);
+    CHECK_NEAR(alone_s("ideal-8x400", ONE_HOST, 1, 4, COLLECTIVE_ALL_GATHER, bytes),
+               factor * (15e-6 + bytes * 3 / 4 / 400e9), 1e-9);
+}
+
+/* What a plan takes, and what was said of it. */
+static double planned_s(const char *cluster, const char *override, int64_t hosts, int64_t gpus,
+                        enum collective_op op, double bytes, char *messages, size_t size)
+{
+    const char *const overrides[] = {override, NULL};
+    const struct plan_options options = {0};
+    struct cluster_fixture fixture;
+    struct layout layout = {0};
+    struct plan plan = {0};
+    fixture_init(&fixture, cluster, overrides);
+    const struct group group = {.ranks = hosts * gpus, .hosts = hosts, .ranks_per_host = gpus};
+    CHECK_INT(fixture.status, STATUS_OK);
+    CHECK_INT(
+        layout_build(&fixture.arena, &fixture.cluster, hosts, gpus, true, &layout, &fixture.diag),
+        STATUS_OK);
+    CHECK_INT(
+        plan_build(&fixture.arena, &layout, &group, op, bytes, &options, &plan, &fixture.diag),
+        STATUS_OK);
+    const double time_s = plan_alone_s(&layout, &plan);
+    snprintf(messages, size, "%s", fixture_messages(&fixture));
+    fixture_release(&fixture);
+    return time_s;
+}
+
+static void test_warnings(void)
+{
+    char said[1024];
+    planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said, sizeof(said));
+    CHECK_TEXT(said, "");
+    planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_GATHER, 2 * GIB, said, sizeof(said));
+    CHECK_TEXT(said, "sizes outside the calibration's 1.0 MiB to 1.0 GiB: extrapolated\n");
+    planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_REDUCE, 16 * MIB, said, sizeof(said));
+    CHECK_TEXT(said, "all_reduce over 1 nodes x 8 GPUs is not in the calibration: scaled from "
+                     "all_gather over 1 x 8 by the model\n");
+    /* A table of one host says nothing of the network. */
+    const double alone = alone_s("ideal-64-400", NULL, 2, 8, COLLECTIVE_ALL_GATHER, 16 * MIB);
+    CHECK_NEAR(planned_s("ideal-64-400", ONE_HOST, 2, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said,
+                         sizeof(said)),
+               alone, 1e-12);
+    CHECK_TEXT(said, "the calibration says nothing of all_gather over 2 nodes x 8 GPUs\n");
+}
+
+/* 1 GiB in 1 ms is 940 GB/s through a link of 400: the link's own 2.349 ms stand, latency is gone.
+ */
+static void test_faster_than_the_links(void)
+{
+    static const char fast[] =
+        "collectives.calibration={name: measured, tables: [{op: all_gather, nodes: 1, "
+        "gpus_per_node: 8, source: a test, points: [{bytes: 1 GiB, time: 1 ms}]}]}";
+    char said[1024];
+    const double time_s =
+        planned_s("ideal-8x400", fast, 1, 8, COLLECTIVE_ALL_GATHER, GIB, said, sizeof(said));
+    CHECK_NEAR(time_s, GIB * 7 / 8 / 400e9, 1e-9);
+    CHECK_TEXT(said, "all_gather was measured faster than the links of cluster 'ideal-8x400' can "
+                     "carry it\n");
+}
+
+static struct calibration_table measured(enum collective_op op, int64_t nodes, int64_t gpus,
+                                         const char *algorithm)
+{
+    return (struct calibration_table){
+        .op = op, .nodes = nodes, .gpus_per_node = gpus, .algorithm = algorithm};
+}
+
+/* Index of the table that is taken, -1: none. */
+static int64_t found(const struct calibration *calibration, enum collective_op op, int64_t nodes,
+                     int64_t gpus)
+{
+    bool is_same = false;
+    const struct calibration_table *table =
+        calibration_find(calibration, op, nodes, gpus, &is_same);
+    return table == NULL ? -1 : table - calibration->tables;
+}
+
+static void test_which_table(void)
+{
+    struct calibration_table tables[] = {
+        measured(COLLECTIVE_ALL_REDUCE, 2, 8, NULL),
+        measured(COLLECTIVE_REDUCE_SCATTER, 1, 8, NULL),
+        measured(COLLECTIVE_ALL_GATHER, 32, 8, NULL),
+        measured(COLLECTIVE_ALL_REDUCE, 8, 8, "tree"),
+        measured(COLLECTIVE_ALL_REDUCE, 8, 8, NULL),
+    };
+    struct calibration calibration = {.tables = tables, .table_count = 5};
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_REDUCE, 2, 8), 0);
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_GATHER, 1, 4), 1);
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_REDUCE, 8, 8), 4);
+    /* From 8: 2 hosts' all-reduce does not count; 8's costs 1.5, 32's log2 4 = 2. */
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_GATHER, 8, 8), 4);
+    CHECK_INT(found(&calibration, COLLECTIVE_REDUCE_SCATTER, 16, 8), 2);
+    calibration.table_count = 1;
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_GATHER, 2, 8), -1);
+    tables[0].algorithm = "ring";
+    CHECK_INT(found(&calibration, COLLECTIVE_ALL_GATHER, 2, 8), 0);
+}
+
+const struct check_case calibrate_cases[] = {{"times", test_times},
+                                             {"another shape", test_another_shape},
+                                             {"warnings", test_warnings},
+                                             {"faster than the links", test_faster_than_the_links},
+                                             {"which table", test_which_table},
+                                             {0}};
