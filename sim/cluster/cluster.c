@@ -38,10 +38,7 @@ static char *path_join(struct arena *arena, const char *path, const char *key)
 static struct link port_link(struct config *config, const char *path,
                              const struct port_config *port)
 {
-    struct link link = {.name = port->link.name,
-                        .bytes_per_s = port->link.bytes_per_s,
-                        .step_latency_s = port->link.step_latency_s,
-                        .ring_efficiency = port->link.ring_efficiency};
+    struct link link = link_from(&port->link);
     if (port->bytes_per_s > 0)
         link.bytes_per_s = port->bytes_per_s;
     if (port->ring_efficiency > 0)
@@ -62,10 +59,34 @@ static const struct override *build_overrides(struct arena *arena, struct config
             (struct override){.place = config_place(config, path_join(config->arena, path, key)),
                               .host = from[i].host,
                               .gpu = from[i].gpu,
+                              .nic = from[i].nic,
                               .clock_frac = from[i].clock_frac,
-                              .nic_frac = from[i].nic_frac};
+                              .hbm_frac = from[i].hbm_frac,
+                              .scale_up_frac = from[i].scale_up_frac,
+                              .pcie_frac = from[i].pcie_frac,
+                              .nic_frac = from[i].nic_frac,
+                              .nics = from[i].nics,
+                              .step_latency_s = from[i].step_latency_s};
     }
     return overrides;
+}
+
+static struct fabric build_fabric(struct arena *arena, const struct fabric_config *from)
+{
+    struct fabric fabric = {.has_rails = from->has_rails,
+                            .placement = (enum placement)from->placement,
+                            .hop_latency_s = from->hop_latency_s,
+                            .source = from->source};
+    if (from->hosts_per_leaf == 0)
+        return fabric;
+    struct fabric_level *levels = ARENA_ARRAY(arena, struct fabric_level, from->levels.count + 1);
+    levels[0] = (struct fabric_level){from->hosts_per_leaf, from->oversubscription};
+    const struct level_config *above = from->levels.items;
+    for (int64_t i = 0; i < from->levels.count; i++)
+        levels[i + 1] = (struct fabric_level){above[i].hosts, above[i].oversubscription};
+    fabric.levels = levels;
+    fabric.level_count = (int32_t)from->levels.count + 1;
+    return fabric;
 }
 
 enum status cluster_build(struct arena *arena, struct config *config, const char *path,
@@ -77,8 +98,11 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
         .name = from->name,
         .place = config_place(config, path[0] ? path : "name"),
         .gpus_per_host = host->gpus,
-        .scale_up = host->scale_up.link.bytes_per_s > 0 ? SCALE_UP_SWITCH : SCALE_UP_NONE,
+        .scale_up = host->scale_up.link.bytes_per_s > 0 ? (enum scale_up_kind)host->scale_up.kind
+                                                        : SCALE_UP_NONE,
+        .domain_hosts = host->scale_up.domain_hosts > 1 ? host->scale_up.domain_hosts : 1,
         .nic_count = host->nics.count,
+        .fabric = build_fabric(arena, &from->fabric),
         .default_hosts = from->hosts.default_count,
         .max_hosts = from->hosts.max_count,
         .collective_base_s = from->collectives.base_s,
@@ -99,6 +123,9 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
     enum status status =
         calibration_build(arena, config, path_join(config->arena, path, "collectives.calibration"),
                           &from->collectives.calibration, &cluster->calibration);
+    if (status == STATUS_OK)
+        status = host_tree_build(arena, config, path_join(config->arena, path, "host"), host,
+                                 cluster->scale_up_link.bytes_per_s, &cluster->tree);
     if (status == STATUS_OK)
         status = gpu_build(arena, config, path_join(config->arena, path, "host.gpu"), &host->gpu,
                            &cluster->gpu);

@@ -10,18 +10,20 @@
  *     gpu: h100-sxm5-80gb            # topologies/gpus/
  *     gpus: 8
  *     scale_up: {kind: nvswitch, link: nvlink4}   # link: topologies/links/NAME.yaml
+ *     pcie: {link: pcie5, switches: [{gpus: 0, nics: 0, numa: 0}, ...]}   # host_tree.h
+ *     numa: {count: 2, link: upi-sapphire-rapids}
  *     nics: {count: 8, link: ndr400}
  *     cpu: xeon-8480c                # topologies/cpus/NAME.yaml: what the host thread costs
  *   hosts: {default: 1, max: 4096}
- *   fabric: {oversubscription: 1}
+ *   fabric: {rails: true, hosts_per_leaf: 32, oversubscription: 1, hop_latency: 0.3 us}
  *   collectives: {algorithm: ring, channels: 16, ...}
- *   overrides: [{host: 3, gpu: 2, clock_frac: 0.8}]
+ *   overrides: [{host: 3, gpu: 2, clock_frac: 0.8}, {host: 5, nic: 0, nic_frac: 0.5}]
  *
  * `scale_up` and `nics` may give bandwidth, step_latency and ring_efficiency beside `link`; then
- * these stand in for the link's. The latency of switches and cables is part of a link's step
- * latency.
- *
- * Left out so far: PCIe trees, NUMA, NIC placement, levels and oversubscription of the fabric.
+ * these stand in for the link's. The latency of switches and cables up to the first switch is part
+ * of a link's step latency. Only `gpu`, `gpus`, `cpu`, and `scale_up` or `pcie` where there is more
+ * than one GPU, must be there: without `pcie` PCIe is no bottleneck, without `nics` there is one
+ * host, without `fabric` one switch joins all hosts without loss.
  */
 #ifndef FSDPSIM_CLUSTER_CLUSTER_H
 #define FSDPSIM_CLUSTER_CLUSTER_H
@@ -32,6 +34,7 @@
 #include "base/arena.h"
 #include "cluster/calibration.h"
 #include "cluster/gpu.h"
+#include "cluster/host_tree.h"
 #include "config/config.h"
 
 /* What the host thread is asked to do; its cost stands in the cluster's `host.cpu` (seconds each).
@@ -57,25 +60,40 @@ enum host_cost {
 const char *host_cost_name(enum host_cost cost);
 
 enum scale_up_kind {
-    SCALE_UP_NONE,
-    SCALE_UP_SWITCH
-}; /* none: one GPU a host, or host memory only */
+    SCALE_UP_NONE,   /* one GPU a host, or PCIe only */
+    SCALE_UP_SWITCH, /* every GPU reaches every other at the rate of its port */
+    SCALE_UP_MESH,   /* each pair is joined, a port is shared equally by all peers */
+    SCALE_UP_LINKS   /* some pairs are joined: host_tree.direct */
+};
 
-struct link {
-    const char *name;
-    double bytes_per_s;     /* one direction, raw; scale-up: per GPU; NIC: per NIC */
-    double step_latency_s;  /* one ring step over it, software included */
-    double ring_efficiency; /* share of raw that a large ring collective reaches */
+enum placement { PLACEMENT_PACKED, PLACEMENT_SPREAD };
+
+struct fabric_level { /* a group of hosts below one leaf (group of leaves), pod, … */
+    int64_t hosts;    /* that share its uplinks */
+    double oversubscription;
+};
+
+struct fabric {
+    bool has_rails;
+    enum placement placement;
+    double hop_latency_s;              /* of one switch more than the first */
+    const struct fabric_level *levels; /* leaves first; none: one switch for all */
+    int32_t level_count;
+    const char *source;
 };
 
 enum collective_algorithm { ALGORITHM_RING, ALGORITHM_TWO_LEVEL_RING };
 
-struct override { /* one GPU or host that differs; several on one GPU multiply */
+struct override { /* a GPU, NIC or host that differs; several on one multiply */
     struct place place;
     int64_t host;      /* 0 … */
     int64_t gpu;       /* local index, -1: every GPU of the host */
-    double clock_frac; /* 1: none */
-    double nic_frac;   /* the host's NICs at this share of their rate; 1: none */
+    int64_t nic;       /* the same, for nic_frac */
+    double clock_frac; /* compute-bound kernels; 1: none, as of all shares */
+    double hbm_frac, scale_up_frac, pcie_frac;
+    double nic_frac;       /* NICs at this share of their rate */
+    int64_t nics;          /* the host has only its first so many; 0: all */
+    double step_latency_s; /* added to each step that leaves the host */
 };
 
 struct cluster {
@@ -84,9 +102,12 @@ struct cluster {
     struct gpu gpu;
     int64_t gpus_per_host;
     enum scale_up_kind scale_up;
-    struct link scale_up_link;
+    struct link scale_up_link; /* one GPU's whole port */
+    int64_t domain_hosts;      /* hosts in a row that one scale-up switch joins; 1: none */
+    struct host_tree tree;
     int64_t nic_count; /* 0: no network, one host only */
     struct link nic_link;
+    struct fabric fabric;
     double host_cost_s[HOST_COST_COUNT];
     int64_t default_hosts, max_hosts;
     double collective_base_s; /* per collective: launch of the NCCL kernel */

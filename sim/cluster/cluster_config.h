@@ -9,14 +9,20 @@
 #include "cluster/gpu_config.h"
 
 struct link_sources {
-    const char *bandwidth, *step_latency, *ring_efficiency;
+    const char *bandwidth, *step_latency, *ring_efficiency, *copy_efficiency;
 };
 
 struct link_config { /* topologies/links/NAME.yaml */
     int64_t version;
     const char *name;
-    double bytes_per_s, step_latency_s, ring_efficiency;
+    double bytes_per_s, step_latency_s, ring_efficiency, copy_efficiency;
     struct link_sources sources;
+};
+
+struct direct_config {       /* GPUs joined directly */
+    struct config_list gpus; /* const char *: two */
+    int64_t count;
+    double bytes_per_s; /* 0: by count */
 };
 
 struct port_config { /* scale_up and nics: a link, and what differs from it */
@@ -24,6 +30,28 @@ struct port_config { /* scale_up and nics: a link, and what differs from it */
     int64_t count;   /* NICs; unused by scale_up */
     struct link_config link;
     double bytes_per_s, step_latency_s, ring_efficiency;
+    struct config_list links; /* struct direct_config; unused by nics */
+    int64_t domain_hosts;     /* unused by nics */
+};
+
+struct hanging_config { /* GPUs and NICs behind a PCIe switch or on root ports */
+    const char *name, *parent;
+    struct config_list gpus, nics; /* const char *: "3" or "0-1" */
+    int64_t numa;
+    int64_t gpu_lanes, nic_lanes, uplink_lanes;
+    double uplink_bytes_per_s; /* 0: by lanes */
+};
+
+struct pcie_config {
+    struct link_config link, gpu_link, staged;
+    int p2p;                            /* enum p2p */
+    struct config_list switches, roots; /* struct hanging_config */
+};
+
+struct numa_config {
+    int64_t count;
+    struct link_config link;
+    double memory_bytes_per_s; /* 0: no bottleneck */
 };
 
 struct cost_config {
@@ -41,6 +69,8 @@ struct host_config {
     struct gpu_config gpu;
     int64_t gpus;
     struct port_config scale_up, nics;
+    struct pcie_config pcie;
+    struct numa_config numa;
     struct cpu_config cpu;
 };
 
@@ -48,8 +78,19 @@ struct hosts_config {
     int64_t default_count, max_count;
 };
 
-struct fabric_config {
+struct level_config {
+    int64_t hosts;
     double oversubscription;
+};
+
+struct fabric_config {
+    bool has_rails;
+    int64_t hosts_per_leaf; /* 0: one switch */
+    double oversubscription;
+    struct config_list levels; /* struct level_config */
+    double hop_latency_s;
+    int placement; /* enum placement */
+    const char *source;
 };
 
 struct collectives_config {
@@ -62,8 +103,10 @@ struct collectives_config {
 };
 
 struct override_config {
-    int64_t host, gpu;
-    double clock_frac, nic_frac;
+    int64_t host, gpu, nic;
+    double clock_frac, hbm_frac, scale_up_frac, pcie_frac, nic_frac;
+    int64_t nics; /* 0: all */
+    double step_latency_s;
 };
 
 struct cluster_config {

@@ -102,7 +102,7 @@ static void test_refused(void)
     static const struct {
         const char *cluster, *override, *message;
     } rows[] = {
-        {"dgx-h100", "fabric.oversubscription=2", "oversubscription other than 1 is not built yet"},
+        {"dgx-h100", "fabric.oversubscription=2", "oversubscription is of a leaf's uplinks"},
         {"dgx-h100", "hosts.default=5000", "default of 5000 hosts is above the maximum of 4096"},
         {"dgx-h100", "overrides=[{host: 4096}]", "host 4096, but there are at most 4096 hosts"},
         {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
