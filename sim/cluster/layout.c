@@ -21,6 +21,14 @@ const char *resource_kind_name(enum resource_kind kind)
     return kind_names[kind];
 }
 
+int32_t *rank_class_resource(struct rank_class *class, int32_t which)
+{
+    int32_t *const all[RANK_RESOURCE_COUNT] = {
+        &class->sm,           &class->hbm,         &class->copy_engine_h2d, &class->copy_engine_d2h,
+        &class->scale_up_out, &class->scale_up_in, &class->nic_out,         &class->nic_in};
+    return all[which];
+}
+
 struct colour {         /* what one colour of the graph became */
     int32_t rank_class; /* before the classes are sorted */
     int64_t first_rank; /* names the class after */

@@ -60,6 +60,13 @@ struct rank_class {
     double nics_per_host; /* NIC instances of its class on one host */
 };
 
+/* Where each rank of a layout is in it: kept where groups of a part of the ranks need it. */
+struct layout_ranks {
+    const struct layout *unfolded; /* the same cluster, each rank its own class */
+    const int32_t *class_of;       /* by rank */
+    const int32_t *resource_of;    /* by resource of the unfolded layout */
+};
+
 struct layout {
     const struct cluster *cluster;
     int64_t hosts, gpus_per_host, ranks;
@@ -68,7 +75,12 @@ struct layout {
     int32_t class_count;
     struct resource *resources;
     int32_t resource_count;
+    const struct layout_ranks *each; /* NULL: not kept (group_layout.h) */
 };
+
+/* The resources that a rank uses, as members of its class: -1 where there is none. */
+enum { RANK_RESOURCE_COUNT = 8 };
+int32_t *rank_class_resource(struct rank_class *class, int32_t which);
 
 enum { LAYOUT_MAX_UNFOLDED_RANKS = 1 << 20 };
 

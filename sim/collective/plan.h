@@ -38,7 +38,7 @@
 
 #include "base/arena.h"
 #include "cluster/collective_op.h"
-#include "cluster/layout.h"
+#include "cluster/group.h"
 
 struct load {
     int32_t resource;
@@ -69,16 +69,8 @@ struct plan_options {
     bool is_contention_free; /* ideal: contention: no SMs, no HBM traffic */
 };
 
-/*
- * A group of ranks with one communicator; spans `hosts` hosts with `ranks_per_host` on each. Either
- * all ranks of the layout, or, where all ranks are alike (one class), a part: then all ranks are in
- * such groups, which run at the same time, and the loads are those of all groups together.
- */
-struct group {
-    int64_t ranks, hosts, ranks_per_host;
-};
-
-/* One rank or no bytes: an empty plan that takes no time. What the cluster's calibration says comes
+/* The group is all of `layout`: a part of the ranks is seen through a view (cluster/group.h). One
+   rank or no bytes: an empty plan that takes no time. What the cluster's calibration says comes
    on top of the model (plan_calibrate.h). */
 MUST_CHECK enum status plan_build(struct arena *arena, const struct layout *layout,
                                   const struct group *group, enum collective_op op, double bytes,

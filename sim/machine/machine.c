@@ -35,12 +35,9 @@ static void dispatch(void *context, struct event *event)
     case EVENT_COMM_DELAY:
         comm_continue(machine, event->owner);
         break;
-    case EVENT_COMM_ACTIVITY: {
-        struct comm_state *comm = event->owner;
-        activity_end(machine, &comm->activity);
-        comm_continue(machine, comm);
+    case EVENT_COMM_ACTIVITY:
+        comm_flow_ended(machine, event->owner);
         break;
-    }
     case EVENT_MEMORY:
         memory_list_due(machine, event->owner);
         break;

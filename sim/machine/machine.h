@@ -11,10 +11,20 @@
  * costs one event a segment. Work is seconds alone; demand SM 1, HBM bytes / seconds alone.
  *
  * Collective: at the head of its stream *and* of its communicator, its kernel starts for that rank
- * class and holds an SM a channel; when the last class has arrived the transfer begins: base +
- * latency of a phase, then its bytes as one activity (`network: flows`), or round after round
- * (`network: messages`). comm time counts the kernel, as a profiler would; the waiting part is also
- * counted apart.
+ * class and holds an SM a channel; when the last class of its group has arrived the transfer
+ * begins: base + latency of a phase, then its bytes as one activity (`network: flows`). comm time
+ * counts the kernel, as a profiler would; the waiting part is also counted apart. Groups of a
+ * communicator that are alike are one class of groups and meet once (cluster/group.h); each class
+ * of groups has its own turns, rendezvous and activity.
+ *
+ * `network: messages`: a phase's rounds one after the other, each its latency, then its bytes with
+ * one flow for each rate that a link has; a round ends with its slowest flow. Alone that takes as
+ * long as `flows`. Beside others it differs, since the wire is free between two rounds, and a link
+ * faster than the ring's slowest is used in bursts. Example: two rings on one wire of 1 GB/s, 3
+ * rounds of 1 ms and 3 MB each, begun 2 ms apart: as flows they end at 19 and 21 ms, as messages,
+ * of which one's bytes fill the other's latency, at 17 and 19. Left out of messages: a rank's next
+ * step that begins before all of the ring has done the last one, slices of a step that are
+ * forwarded while the rest of it arrives, ranks of one class out of step.
  *
  * Contention: while collectives hold SMs and move bytes, a part of a segment runs at no more than
  * (its time alone) / (its time beside them), kernel by kernel from cluster/contention.h; while

@@ -1,9 +1,11 @@
 /*
  * machine/machine_collective.c: rendezvous, and a collective's phases one after the other.
  *
- * All classes of a communicator meet in each collective, in the order in which each issued them, so
- * one collective at a time is under way per communicator and all its members end together. Each
- * phase is cut into `pieces` (flows: 1, messages: its rounds) of latency/pieces, then bytes/pieces.
+ * All members of a group meet in each collective, in the order in which each issued them, so one
+ * collective at a time is under way per group of a communicator and all its members end together;
+ * groups of one class (machine_comms.c) do so at the same time and are played once. Each phase is
+ * cut into `pieces` (flows: 1, messages: its rounds) of latency/pieces, then bytes/pieces over all
+ * its flows at once.
  */
 #include "base/units.h"
 #include "machine/machine_private.h"
@@ -27,8 +29,9 @@ static void report_mismatch(struct machine *machine, const struct comm_state *co
     diag_add(machine->diag, DIAG_ERROR, NO_PLACE, NULL,
              "ranks meet in different collectives on communicator '%s': %s of %.0f bytes and %s of "
              "%.0f bytes",
-             program->communicators.items[comm->idx].name, collective_op_name(comm->collective->op),
-             comm->collective->bytes, collective_op_name(other->op), other->bytes);
+             program->communicators.items[comm->communicator].name,
+             collective_op_name(comm->collective->op), comm->collective->bytes,
+             collective_op_name(other->op), other->bytes);
 }
 
 static bool collectives_match(const struct collective *a, const struct collective *b)
@@ -38,9 +41,9 @@ static bool collectives_match(const struct collective *a, const struct collectiv
 
 static void transfer_start(struct machine *machine, struct comm_state *comm)
 {
-    for (int32_t i = 0; i < machine->class_count; i++)
+    for (int32_t i = 0; i < comm->seat_count; i++)
         tell_transfer(machine, comm->members[i]);
-    contention_count_transfer(machine, comm->plan->hbm_percent);
+    contention_count_transfer(machine, comm, comm->plan->hbm_percent);
     comm->stage = COMM_DELAY;
     comm->phase = 0;
     comm->round = 0;
@@ -54,55 +57,56 @@ void lane_arrive(struct machine *machine, struct lane *lane)
     const struct score *score = class->score;
     const int32_t idx = lane->at->op->index;
     const struct collective *collective = &score->program->collectives.items[idx];
-    struct comm_state *comm = &machine->comms[collective->communicator];
-    const int64_t turn = score_collectives_before(score, lane->step, comm->idx) + lane->at->value;
+    const struct comm_seat *seat = &class->seats[collective->communicator];
+    struct comm_state *comm = seat->comm;
+    const int64_t turn =
+        score_collectives_before(score, lane->step, collective->communicator) + lane->at->value;
+    lane->comm = comm;
     if (comm->done_count != turn) {
         lane->state = LANE_AWAITS_TURN;
         return;
     }
     lane->state = LANE_IN_COLLECTIVE;
+    lane->plan = &comm->plans[score->idx][idx];
     lane->copy_frac = 0;
     tell_begin(machine, lane, ACTIVITY_COMMUNICATION);
-    class_hold_sms(machine, class, score->plans[idx].channels);
+    class_hold_sms(machine, class, lane->plan->channels);
     if (comm->arrived == 0) {
         comm->collective = collective;
-        comm->plan = &score->plans[idx];
+        comm->plan = lane->plan;
     } else if (!collectives_match(comm->collective, collective)) {
         report_mismatch(machine, comm, collective);
         return;
     }
-    comm->members[class->idx] = lane;
-    if (++comm->arrived == machine->class_count)
+    comm->members[seat->seat] = lane;
+    if (++comm->arrived == comm->seat_count)
         transfer_start(machine, comm);
 }
 
-static void wake_turns(struct machine *machine, struct class_state *class, int32_t comm)
+static void wake_turns(struct machine *machine, struct class_state *class,
+                       const struct comm_state *comm)
 {
     for (int32_t i = 0; i < class->lane_count; i++) {
         struct lane *lane = &class->lanes[i];
-        if (lane->state != LANE_AWAITS_TURN)
-            continue;
-        const int32_t idx = lane->at->op->index;
-        if (class->score->program->collectives.items[idx].communicator == comm)
+        if (lane->state == LANE_AWAITS_TURN && lane->comm == comm)
             lane_push(machine, lane);
     }
 }
 
 static void comm_finish(struct machine *machine, struct comm_state *comm)
 {
-    contention_count_transfer(machine, -comm->plan->hbm_percent);
+    contention_count_transfer(machine, comm, -comm->plan->hbm_percent);
     comm->stage = COMM_IDLE;
     comm->arrived = 0;
     comm->done_count++;
-    for (int32_t i = 0; i < machine->class_count; i++) {
+    for (int32_t i = 0; i < comm->seat_count; i++) {
         struct lane *lane = comm->members[i];
         comm->members[i] = NULL;
         tell_end(machine, lane, ACTIVITY_COMMUNICATION);
-        class_hold_sms(machine, lane->class,
-                       -lane->class->score->plans[lane->at->op->index].channels);
+        class_hold_sms(machine, lane->class, -lane->plan->channels);
         lane_advance(machine, lane);
         lane_push(machine, lane);
-        wake_turns(machine, lane->class, comm->idx);
+        wake_turns(machine, lane->class, comm);
     }
 }
 
@@ -135,13 +139,18 @@ static bool piece_bytes(struct machine *machine, struct comm_state *comm)
     const struct flow_phase *phase = comm_phase(comm);
     if (phase == NULL || !(phase->bytes > 0))
         return false;
-    struct activity *activity = &comm->activity;
-    activity->work = phase->bytes / (double)phase_pieces(machine, phase);
-    activity->weight = phase->weight;
-    activity->cap = phase->cap;
-    activity->demands = phase->demands;
-    activity->demand_count = phase->demand_count;
-    activity_start(machine, activity);
+    for (int32_t i = 0; i < phase->flow_count; i++) {
+        struct comm_flow *flow = &comm->flows[i];
+        struct activity *activity = &flow->activity;
+        flow->flow = &phase->flows[i];
+        activity->work = phase->bytes / (double)phase_pieces(machine, phase);
+        activity->weight = flow->flow->weight;
+        activity->cap = flow->flow->cap;
+        activity->demands = flow->flow->demands;
+        activity->demand_count = flow->flow->demand_count;
+        activity_start(machine, activity);
+    }
+    comm->flows_left = phase->flow_count;
     return true;
 }
 
@@ -179,4 +188,11 @@ void comm_continue(struct machine *machine, struct comm_state *comm)
             BUG("a collective goes on that is not under way");
         }
     }
+}
+
+void comm_flow_ended(struct machine *machine, struct comm_flow *flow)
+{
+    activity_end(machine, &flow->activity);
+    if (--flow->comm->flows_left == 0)
+        comm_continue(machine, flow->comm);
 }

@@ -18,34 +18,61 @@
 #include "cluster/contention.h"
 #include "machine/machine_private.h"
 
+static void list_level(struct machine *machine, struct class_state *class)
+{
+    if (!class->is_level_listed) {
+        class->is_level_listed = true;
+        machine->level_list[machine->level_count++] = class;
+    }
+    engine_request_instant_end(&machine->engine);
+}
+
 void class_hold_sms(struct machine *machine, struct class_state *class, int64_t channels)
 {
     if (channels == 0)
         return;
     class->sms_held += channels;
-    if (!class->is_hold_listed) {
-        class->is_hold_listed = true;
-        machine->hold_list[machine->hold_count++] = class;
+    list_level(machine, class);
+}
+
+static void comm_count_compute(struct machine *machine, struct comm_state *comm, int32_t change)
+{
+    comm->computing_count += change;
+    if (comm->is_listed)
+        return;
+    comm->is_listed = true;
+    machine->computing_list[machine->computing_count++] = comm;
+}
+
+void contention_count_compute(struct machine *machine, struct class_state *class, int32_t change)
+{
+    const bool was_computing = class->computing_count > 0;
+    class->computing_count += change;
+    engine_request_instant_end(&machine->engine);
+    if (was_computing == (class->computing_count > 0))
+        return;
+    for (int32_t i = 0; i < machine->communicator_count; i++)
+        comm_count_compute(machine, class->seats[i].comm, was_computing ? -1 : 1);
+}
+
+void contention_count_transfer(struct machine *machine, const struct comm_state *comm,
+                               int64_t percent)
+{
+    if (percent == 0)
+        return;
+    for (int32_t i = 0; i < comm->seat_count; i++) {
+        struct class_state *class = comm->members[i]->class;
+        class->moving_percent += percent;
+        list_level(machine, class);
     }
-    engine_request_instant_end(&machine->engine);
 }
 
-void contention_count_compute(struct machine *machine, int32_t change)
+static struct level *level_find(const struct machine *machine, struct class_state *class)
 {
-    machine->computing_count += change;
-    engine_request_instant_end(&machine->engine);
-}
-
-void contention_count_transfer(struct machine *machine, int64_t percent)
-{
-    machine->moving_percent += percent;
-    engine_request_instant_end(&machine->engine);
-}
-
-static struct level *level_find(const struct machine *machine, struct pace *pace, int64_t sms_held)
-{
+    struct pace *pace = class->pace;
     const double loss = machine->setup->layout->cluster->kernel_loss_per_hbm_share;
-    int64_t percent = loss > 0 ? machine->known_percent : 0;
+    const int64_t sms_held = class->sms_held;
+    int64_t percent = loss > 0 ? class->moving_percent : 0;
     if (percent > 100)
         percent = 100;
     if (sms_held == 0 && percent == 0)
@@ -110,9 +137,8 @@ static bool is_segment(const struct lane *lane)
 double contention_cap(struct machine *machine, const struct activity *activity)
 {
     if (activity->event.kind == EVENT_COMM_ACTIVITY) {
-        const struct comm_state *comm = activity->event.owner;
-        const struct flow_phase *phase = &comm->plan->phases[comm->phase];
-        return machine->is_computing ? phase->cap_beside : phase->cap;
+        const struct comm_flow *flow = activity->event.owner;
+        return flow->comm->is_computing ? flow->flow->cap_beside : flow->flow->cap;
     }
     const struct lane *lane = activity->event.owner;
     return is_segment(lane) ? segment_cap(machine, lane) : activity->cap;
@@ -126,7 +152,7 @@ static void recap(struct machine *machine, const struct activity *activity)
 
 static void class_update(struct machine *machine, struct class_state *class)
 {
-    struct level *level = level_find(machine, class->pace, class->sms_held);
+    struct level *level = level_find(machine, class);
     if (level == class->level)
         return;
     class->level = level;
@@ -136,21 +162,25 @@ static void class_update(struct machine *machine, struct class_state *class)
     }
 }
 
+static void comm_update(struct machine *machine, struct comm_state *comm)
+{
+    comm->is_listed = false;
+    const bool is_computing = comm->computing_count > 0;
+    if (is_computing == comm->is_computing)
+        return;
+    comm->is_computing = is_computing;
+    for (int32_t i = 0; i < comm->flow_max; i++)
+        recap(machine, &comm->flows[i].activity);
+}
+
 void contention_update(struct machine *machine)
 {
-    if (machine->moving_percent != machine->known_percent) {
-        machine->known_percent = machine->moving_percent;
-        for (int32_t i = 0; i < machine->class_count; i++)
-            class_update(machine, &machine->classes[i]);
+    for (int32_t i = 0; i < machine->level_count; i++) {
+        machine->level_list[i]->is_level_listed = false;
+        class_update(machine, machine->level_list[i]);
     }
-    for (int32_t i = 0; i < machine->hold_count; i++) {
-        machine->hold_list[i]->is_hold_listed = false;
-        class_update(machine, machine->hold_list[i]);
-    }
-    machine->hold_count = 0;
-    if ((machine->computing_count > 0) == machine->is_computing)
-        return;
-    machine->is_computing = machine->computing_count > 0;
-    for (int32_t i = 0; i < machine->comm_count; i++)
-        recap(machine, &machine->comms[i].activity);
+    machine->level_count = 0;
+    for (int32_t i = 0; i < machine->computing_count; i++)
+        comm_update(machine, machine->computing_list[i]);
+    machine->computing_count = 0;
 }

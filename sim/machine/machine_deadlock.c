@@ -24,8 +24,7 @@ static const char *site_event(const struct score *score, int32_t site)
     return "?";
 }
 
-static void describe_collective(const struct machine *machine, const struct lane *lane, char *text,
-                                size_t size)
+static void describe_collective(const struct lane *lane, char *text, size_t size)
 {
     const struct program *program = lane->class->score->program;
     const struct collective *collective = &program->collectives.items[lane->at->op->index];
@@ -35,19 +34,18 @@ static void describe_collective(const struct machine *machine, const struct lane
                        collective_op_name(collective->op), name);
         return;
     }
-    const int32_t arrived = machine->comms[collective->communicator].arrived;
+    const struct comm_state *comm = lane->comm;
     (void)snprintf(text, size, "%s on communicator '%s' awaits %d of %d rank classes",
-                   collective_op_name(collective->op), name, machine->class_count - arrived,
-                   machine->class_count);
+                   collective_op_name(collective->op), name, comm->seat_count - comm->arrived,
+                   comm->seat_count);
 }
 
-static void describe_lane(const struct machine *machine, const struct lane *lane, char *text,
-                          size_t size)
+static void describe_lane(const struct lane *lane, char *text, size_t size)
 {
     switch (lane->state) {
     case LANE_AWAITS_TURN:
     case LANE_IN_COLLECTIVE:
-        describe_collective(machine, lane, text, size);
+        describe_collective(lane, text, size);
         return;
     case LANE_AWAITS_EVENT:
         (void)snprintf(text, size, "waits for event '%s'",
@@ -90,7 +88,7 @@ static void describe_class(const struct machine *machine, const struct class_sta
         const struct lane *lane = &class->lanes[i];
         if (lane->state == LANE_DONE)
             continue;
-        describe_lane(machine, lane, text, sizeof(text));
+        describe_lane(lane, text, sizeof(text));
         diag_add(machine->diag, DIAG_NOTE, NO_PLACE, NULL, "rank %lld, step %d, stream '%s': %s",
                  rank, lane->step, program->streams.items[i].name, text);
     }

@@ -112,7 +112,7 @@ static void segment_start_batch(struct machine *machine, struct lane *lane,
             bytes_per_s = most;
         lane->demands[activity->demand_count++] = (struct demand){rank_class->hbm, bytes_per_s};
     }
-    contention_count_compute(machine, 1);
+    contention_count_compute(machine, lane->class, 1);
     lane_start_activity(machine, lane, ACTIVITY_COMPUTE);
 }
 
@@ -257,7 +257,7 @@ void lane_activity_ended(struct machine *machine, struct lane *lane)
     tell_end(machine, lane, is_segment ? ACTIVITY_COMPUTE : ACTIVITY_MEMCPY);
     if (is_segment) {
         lane->kernel = lane->batch_end;
-        contention_count_compute(machine, -1);
+        contention_count_compute(machine, lane->class, -1);
     } else {
         lane_advance(machine, lane);
     }

@@ -37,29 +37,24 @@ struct alone {
     double *segments, *collectives;
 };
 
-static enum status measure_alone(struct arena *arena, const struct machine_setup *setup,
-                                 const struct program *program, struct alone *alone,
-                                 struct diag *diag)
+static struct alone measure_alone(const struct machine *machine, const struct score *score)
 {
-    const struct layout *layout = setup->layout;
-    const struct plan_options options = {setup->ideal.latency, setup->ideal.contention};
+    const struct layout *layout = machine->setup->layout;
+    const struct program *program = score->program;
     const double clock_frac = slowest_clock(layout);
-    alone->segments = ARENA_ARRAY(arena, double, program->segments.count);
-    alone->collectives = ARENA_ARRAY(arena, double, program->collectives.count);
+    struct alone alone = {.segments = ARENA_ARRAY(machine->arena, double, program->segments.count),
+                          .collectives =
+                              ARENA_ARRAY(machine->arena, double, program->collectives.count)};
     for (int32_t i = 0; i < program->segments.count; i++)
-        alone->segments[i] = segment_s(layout->cluster, &program->segments.items[i], clock_frac);
-    for (int32_t i = 0; i < program->collectives.count; i++) {
-        const struct collective *collective = &program->collectives.items[i];
-        struct plan plan = {0};
-        const enum status status =
-            plan_build(arena, layout, &program->communicators.items[collective->communicator].group,
-                       collective->op, collective->bytes, &options, &plan, diag);
-        if (status != STATUS_OK)
-            return status;
-        alone->collectives[i] =
-            plan_alone_s(layout, &plan) + layout->cluster->host_cost_s[HOST_COLLECTIVE];
+        alone.segments[i] = segment_s(layout->cluster, &program->segments.items[i], clock_frac);
+    for (int32_t i = 0; i < machine->comm_count; i++) {
+        const struct flow_plan *plans = machine->comms[i].plans[score->idx];
+        for (int32_t j = 0; plans != NULL && j < program->collectives.count; j++)
+            alone.collectives[j] = fmax(alone.collectives[j], plans[j].alone_s);
     }
-    return STATUS_OK;
+    for (int32_t i = 0; i < program->collectives.count; i++)
+        alone.collectives[i] += layout->cluster->host_cost_s[HOST_COLLECTIVE];
+    return alone;
 }
 
 static double ops_s(const struct machine_setup *setup, const struct op_list *ops,
@@ -83,15 +78,12 @@ static double ops_s(const struct machine_setup *setup, const struct op_list *ops
     return seconds;
 }
 
-enum status machine_check_length(struct arena *arena, const struct machine_setup *setup,
-                                 struct diag *diag)
+enum status machine_check_length(const struct machine *machine)
 {
-    for (int32_t i = 0; i < setup->program_count; i++) {
-        const struct program *program = setup->programs[i];
-        struct alone alone = {0};
-        const enum status status = measure_alone(arena, setup, program, &alone, diag);
-        if (status != STATUS_OK)
-            return status;
+    const struct machine_setup *setup = machine->setup;
+    for (int32_t i = 0; i < machine->score_count; i++) {
+        const struct program *program = machine->scores[i]->program;
+        const struct alone alone = measure_alone(machine, machine->scores[i]);
         const double step_s = ops_s(setup, &program->step, &alone);
         const double seconds = ops_s(setup, &program->prologue, &alone) + setup->steps * step_s;
         if (seconds <= MACHINE_MAX_S)
@@ -99,7 +91,7 @@ enum status machine_check_length(struct arena *arena, const struct machine_setup
         char hint[128];
         snprintf(hint, sizeof(hint), "at most %.0f s over all %d steps; check units and rates",
                  MACHINE_MAX_S, (int)setup->steps);
-        diag_add(diag, DIAG_ERROR, NO_PLACE, hint,
+        diag_add(machine->diag, DIAG_ERROR, NO_PLACE, hint,
                  "a step holds %.3g s of work one after the other: too long to simulate", step_s);
         return STATUS_INPUT;
     }

@@ -63,7 +63,7 @@ struct tape_op {
     int64_t issue_ps; /* since the epoch began; segment: its last kernel */
     int32_t epoch;    /* of the tape */
     int32_t site;     /* RECORD, WAIT; RELEASE: of stream 0 */
-    int32_t value;    /* WAIT: binding step; COLLECTIVE: place in its communicator;
+    int32_t value;    /* WAIT: binding step; COLLECTIVE: its turn on its communicator in the tape;
                          RELEASE: the streams that must pass, a bit each */
     uint8_t kind;
     bool is_relative; /* WAIT: of the binding */
@@ -103,18 +103,24 @@ struct tape {
 
 enum tape_idx { TAPE_PROLOGUE, TAPE_FIRST, TAPE_SECOND, TAPE_LATER, TAPE_COUNT };
 
-struct flow_phase {
-    int64_t rounds;
-    double latency_s, bytes;
+/* What one activity of a phase moves over. */
+struct flow {
     double weight, cap, cap_beside; /* beside: while kernels run */
     struct demand *demands;
     int32_t demand_count;
 };
 
+struct flow_phase {
+    int64_t rounds;
+    double latency_s, bytes;
+    struct flow *flows; /* each moves the bytes; network: flows has one */
+    int32_t flow_count;
+};
+
 struct flow_plan {
     struct flow_phase *phases;
     int32_t phase_count;
-    double base_s;
+    double base_s, alone_s;
     int64_t channels;
     int64_t hbm_percent; /* of the memory bandwidth, on average while it is under way */
 };
@@ -122,10 +128,10 @@ struct flow_plan {
 /* A program made ready: shared by all classes that play it. */
 struct score {
     const struct program *program;
+    int32_t idx;
     struct tape tapes[TAPE_COUNT];
     int32_t site_count;
     bool has_timed_frees;
-    struct flow_plan *plans; /* by collective */
 };
 
 /* Kernels of a segment on one GPU variant; arrays of kernel_count + 1 sums. */
@@ -183,6 +189,8 @@ enum lane_state {
 };
 
 struct class_state;
+struct comm_state;
+struct comm_seat;
 
 /* A stream of one rank class. */
 struct lane {
@@ -195,6 +203,8 @@ struct lane {
     int64_t first_epoch;            /* of that tape */
     int32_t kernel, batch_end;      /* in a segment */
     double copy_frac;
+    struct comm_state *comm;      /* of the collective at which it waits or takes part */
+    const struct flow_plan *plan; /* … in which it takes part */
     struct event wake;
     struct activity activity;
     struct demand demands[3];
@@ -228,25 +238,47 @@ struct class_state {
     int32_t memory_step, memory_idx;
     bool is_memory_due;
     struct pending_free *pending, *free_list;
-    int64_t sms_held;
-    struct level *level; /* as the solver knows it; NULL: none */
-    bool is_hold_listed;
+    const struct comm_seat *seats; /* by communicator */
+    int32_t computing_count;       /* segments that run */
+    int64_t sms_held;              /* by collectives */
+    int64_t moving_percent;        /* of the GPU's memory bandwidth, by transfers */
+    struct level *level;           /* as the solver knows it; NULL: none */
+    bool is_level_listed;
 };
 
 enum comm_stage { COMM_IDLE, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
 
+/* A flow of a collective under way. */
+struct comm_flow {
+    struct activity activity;
+    struct comm_state *comm;
+    const struct flow *flow;
+};
+
+/* One class of a communicator's groups: they do the same at the same time. */
 struct comm_state {
-    int32_t idx;
+    int32_t communicator;
+    const struct group_class *group;
+    struct flow_plan **plans; /* by score, then by collective; NULL: no member plays it */
     int64_t done_count;
-    int32_t arrived;
-    struct lane **members; /* by class */
+    int32_t arrived, seat_count;
+    struct lane **members; /* by seat: one for each rank class of the group */
     const struct collective *collective;
     const struct flow_plan *plan;
     enum comm_stage stage;
     int32_t phase;
     int64_t round;
     struct event delay;
-    struct activity activity;
+    struct comm_flow *flows;
+    int32_t flow_max, flows_left;
+    int32_t computing_count; /* members that run kernels */
+    bool is_computing;       /* as the solver knows it */
+    bool is_listed;          /* of which it may have to be told otherwise */
+};
+
+struct comm_seat {
+    struct comm_state *comm;
+    int32_t seat;
 };
 
 struct resource_use {
@@ -263,8 +295,9 @@ struct machine {
     struct class_state *classes;
     int32_t class_count;
     struct comm_state *comms;
-    int32_t comm_count;
-    struct score **scores; /* distinct programs */
+    int32_t comm_count, communicator_count;
+    struct comm_seat *seats; /* by class, then communicator */
+    struct score **scores;   /* distinct programs */
     int32_t score_count;
     struct pace *paces;
     int32_t pace_count;
@@ -272,12 +305,11 @@ struct machine {
     int32_t ready_count;
     struct activity **starting, **by_solver_id;
     int32_t starting_count;
-    struct class_state **hold_list, **memory_list; /* changed in this instant */
-    int32_t hold_count, memory_count;
-    int32_t computing_count;   /* segments that run */
-    int64_t moving_percent;    /* of every GPU's memory bandwidth, by transfers */
-    bool is_computing;         /* as the solver knows it */
-    int64_t known_percent;     /* … */
+    /* Changed in this instant: */
+    struct class_state **level_list, **memory_list;
+    int32_t level_count, memory_count;
+    struct comm_state **computing_list;
+    int32_t computing_count;
     struct resource_use *uses; /* NULL: nobody asks */
     bool is_memory_watched;
     bool has_failed;
@@ -296,6 +328,7 @@ int64_t score_collectives_before(const struct score *score, int32_t step, int32_
 
 /* machine_setup.c */
 MUST_CHECK enum status machine_set_up(struct machine *machine);
+struct score *score_find(const struct machine *machine, const struct program *program);
 
 /* machine_host.c */
 void host_start(struct machine *machine, struct class_state *class);
@@ -323,6 +356,12 @@ void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps);
 /* machine_collective.c */
 void lane_arrive(struct machine *machine, struct lane *lane);
 void comm_continue(struct machine *machine, struct comm_state *comm);
+void comm_flow_ended(struct machine *machine, struct comm_flow *flow);
+
+/* machine_comms.c: the classes of groups of all communicators, and their plans. */
+MUST_CHECK enum status comms_set_up(struct machine *machine);
+/* Their activities take places from `order` on; returns the next free one. */
+int32_t comms_order(struct machine *machine, int32_t order);
 
 /* machine_activity.c */
 void activity_init(struct activity *activity, uint16_t event_kind, void *owner, int32_t order);
@@ -336,8 +375,11 @@ void tell_end(struct machine *machine, const struct lane *lane, enum activity_ki
 /* machine_contention.c */
 /* `channels` negative: gives back. */
 void class_hold_sms(struct machine *machine, struct class_state *class, int64_t channels);
-void contention_count_compute(struct machine *machine, int32_t change);
-void contention_count_transfer(struct machine *machine, int64_t percent);
+/* Segments of the class that run. */
+void contention_count_compute(struct machine *machine, struct class_state *class, int32_t change);
+/* The collective's bytes are under way at all its members (negative: no longer). */
+void contention_count_transfer(struct machine *machine, const struct comm_state *comm,
+                               int64_t percent);
 /* Applies what changed in this instant to the activities that run. */
 void contention_update(struct machine *machine);
 /* The fastest the activity may run now. */
@@ -347,7 +389,6 @@ double contention_cap(struct machine *machine, const struct activity *activity);
 MUST_CHECK enum status machine_check_finished(struct machine *machine);
 
 /* machine_limits.c: STATUS_INPUT when the clock could run over its end. */
-MUST_CHECK enum status machine_check_length(struct arena *arena, const struct machine_setup *setup,
-                                            struct diag *diag);
+MUST_CHECK enum status machine_check_length(const struct machine *machine);
 
 #endif

@@ -53,83 +53,11 @@ static enum status check_ops(const struct op_list *ops, struct diag *diag)
 
 static enum status check_program(const struct machine *machine, const struct program *program)
 {
-    const struct layout *layout = machine->setup->layout;
     BUG_IF(program->streams.count > MACHINE_MAX_STREAMS);
-    BUG_IF(program->communicators.count != machine->comm_count);
-    for (int32_t i = 0; i < program->communicators.count; i++) {
-        const struct communicator *comm = &program->communicators.items[i];
-        if (layout->class_count == 1 || comm->group.ranks == layout->ranks)
-            continue;
-        diag_add(machine->diag, DIAG_ERROR, NO_PLACE,
-                 "all GPUs and NICs must be alike, or the group must span all ranks",
-                 "group '%s' spans a part of the ranks, which differ: this cannot be simulated yet",
-                 comm->name);
-        return STATUS_INPUT;
-    }
+    BUG_IF(program->communicators.count != machine->communicator_count);
     if (check_ops(&program->prologue, machine->diag) != STATUS_OK)
         return STATUS_INPUT;
     return check_ops(&program->step, machine->diag);
-}
-
-/* Weight: the rate alone, so that all that shares a resource slows by the same factor. Loads of
-   nothing are left out: the solver wants positive demands. */
-static void phase_set_up(struct machine *machine, const struct phase *from, struct flow_phase *to)
-{
-    const struct layout *layout = machine->setup->layout;
-    to->rounds = from->rounds > 1 ? from->rounds : 1;
-    to->latency_s = machine->setup->ideal.latency ? 0 : from->latency_s;
-    to->bytes = from->bytes;
-    to->demands = ARENA_ARRAY(machine->arena, struct demand, from->load_count);
-    double alone = from->cap_bytes_per_s;
-    for (int32_t i = 0; i < from->load_count; i++) {
-        const struct load *load = &from->loads[i];
-        if (!(load->per_byte > 0))
-            continue;
-        to->demands[to->demand_count++] = (struct demand){load->resource, load->per_byte};
-        alone = fmin(alone, layout->resources[load->resource].capacity / load->per_byte);
-    }
-    to->cap = from->cap_bytes_per_s;
-    to->cap_beside = from->cap_beside_bytes_per_s;
-    to->weight = alone;
-    if (to->bytes > 0 && !(alone > 0 && isfinite(alone)))
-        BUG("a collective's phase has no finite rate");
-}
-
-/* Whole percents: few levels of contention (machine_contention.c). */
-static int64_t hbm_percent(const struct layout *layout, const struct plan *plan)
-{
-    const struct cluster *cluster = layout->cluster;
-    if (!(plan->bytes_per_rank > 0))
-        return 0;
-    const double bytes = plan->bytes_per_rank * cluster->hbm_bytes_per_bus_byte;
-    return llround(100 * bytes / (plan_alone_s(layout, plan) * cluster->gpu.hbm_bytes_per_s));
-}
-
-static enum status plans_set_up(struct machine *machine, struct score *score)
-{
-    const struct program *program = score->program;
-    const struct machine_setup *setup = machine->setup;
-    const struct plan_options options = {setup->ideal.latency, setup->ideal.contention};
-    score->plans = ARENA_ARRAY(machine->arena, struct flow_plan, program->collectives.count);
-    for (int32_t i = 0; i < program->collectives.count; i++) {
-        const struct collective *collective = &program->collectives.items[i];
-        const struct group *group = &program->communicators.items[collective->communicator].group;
-        struct plan plan = {0};
-        const enum status status = plan_build(machine->arena, setup->layout, group, collective->op,
-                                              collective->bytes, &options, &plan, machine->diag);
-        if (status != STATUS_OK)
-            return status;
-        struct flow_plan *flow = &score->plans[i];
-        flow->base_s = setup->ideal.latency ? 0 : plan.base_s;
-        flow->channels = plan.channels;
-        if (!setup->ideal.contention)
-            flow->hbm_percent = hbm_percent(setup->layout, &plan);
-        flow->phase_count = plan.phase_count;
-        flow->phases = ARENA_ARRAY(machine->arena, struct flow_phase, plan.phase_count);
-        for (int32_t j = 0; j < plan.phase_count; j++)
-            phase_set_up(machine, &plan.phases[j], &flow->phases[j]);
-    }
-    return STATUS_OK;
 }
 
 static int64_t kernel_ps(const struct machine *machine, const struct segment *segment,
@@ -171,7 +99,7 @@ static void segment_set_up(const struct machine *machine, const struct segment *
     }
 }
 
-static struct score *score_find(struct machine *machine, const struct program *program)
+struct score *score_find(const struct machine *machine, const struct program *program)
 {
     for (int32_t i = 0; i < machine->score_count; i++) {
         if (machine->scores[i]->program == program)
@@ -209,10 +137,7 @@ static enum status scores_set_up(struct machine *machine)
             return STATUS_INPUT;
         struct score *score = ARENA_NEW(machine->arena, struct score);
         score->program = setup->programs[i];
-        score_lay_out(machine, score);
-        const enum status status = plans_set_up(machine, score);
-        if (status != STATUS_OK)
-            return status;
+        score->idx = machine->score_count;
         machine->scores[machine->score_count++] = score;
     }
     return STATUS_OK;
@@ -239,6 +164,7 @@ static int32_t class_set_up(struct machine *machine, int32_t idx, int32_t order)
     class->rank_class = &setup->layout->classes[idx];
     class->idx = idx;
     class->score = score_find(machine, program);
+    class->seats = &machine->seats[(ptrdiff_t)idx * machine->communicator_count];
     class->pace = pace_find(machine, class->score, class->rank_class->clock_frac);
     class->passed_step = ARENA_ARRAY(machine->arena, int32_t, class->score->site_count);
     for (int32_t i = 0; i < class->score->site_count; i++)
@@ -253,16 +179,26 @@ static int32_t class_set_up(struct machine *machine, int32_t idx, int32_t order)
     return order;
 }
 
-static void comms_set_up(struct machine *machine, int32_t order)
+/* The lists that an instant fills, none longer than what it lists. */
+static void lists_set_up(struct machine *machine, int32_t lanes, int32_t activities)
 {
-    machine->comms = ARENA_ARRAY(machine->arena, struct comm_state, machine->comm_count);
-    for (int32_t i = 0; i < machine->comm_count; i++) {
-        struct comm_state *comm = &machine->comms[i];
-        comm->idx = i;
-        comm->members = ARENA_ARRAY(machine->arena, struct lane *, machine->class_count);
-        event_init(&comm->delay, EVENT_COMM_DELAY, comm);
-        activity_init(&comm->activity, EVENT_COMM_ACTIVITY, comm, order + i);
-        comm->delay.resource = comm->activity.event.resource = (uint16_t)i;
+    struct arena *arena = machine->arena;
+    machine->ready = ARENA_ARRAY(arena, struct lane *, lanes);
+    machine->starting = ARENA_ARRAY(arena, struct activity *, activities);
+    machine->by_solver_id = ARENA_ARRAY(arena, struct activity *, activities);
+    machine->level_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
+    machine->memory_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
+    machine->computing_list = ARENA_ARRAY(arena, struct comm_state *, machine->comm_count);
+}
+
+static void observers_set_up(struct machine *machine)
+{
+    const struct machine_setup *setup = machine->setup;
+    for (int32_t i = 0; i < setup->observer_count; i++) {
+        if (setup->observers[i].resource_used != NULL && machine->uses == NULL)
+            machine->uses =
+                ARENA_ARRAY(machine->arena, struct resource_use, setup->layout->resource_count);
+        machine->is_memory_watched |= setup->observers[i].memory_changed != NULL;
     }
 }
 
@@ -273,32 +209,26 @@ enum status machine_set_up(struct machine *machine)
     struct arena *arena = machine->arena;
     BUG_IF(setup->program_count != 1 && setup->program_count != layout->class_count);
     machine->class_count = layout->class_count;
-    machine->comm_count = setup->programs[0]->communicators.count;
-    enum status status = machine_check_length(arena, setup, machine->diag);
+    machine->communicator_count = setup->programs[0]->communicators.count;
+    enum status status = scores_set_up(machine);
     if (status == STATUS_OK)
-        status = scores_set_up(machine);
+        status = comms_set_up(machine);
+    if (status == STATUS_OK)
+        status = machine_check_length(machine);
     if (status != STATUS_OK)
         return status;
 
+    for (int32_t i = 0; i < machine->score_count; i++)
+        score_lay_out(machine, machine->scores[i]);
     machine->solver = maxmin_new(arena);
     for (int32_t i = 0; i < layout->resource_count; i++)
         (void)maxmin_add_resource(machine->solver, layout->resources[i].capacity);
     machine->classes = ARENA_ARRAY(arena, struct class_state, machine->class_count);
     machine->paces = ARENA_ARRAY(arena, struct pace, machine->score_count * machine->class_count);
-    int32_t order = 0;
+    int32_t lanes = 0;
     for (int32_t i = 0; i < machine->class_count; i++)
-        order = class_set_up(machine, i, order);
-    comms_set_up(machine, order);
-    const int32_t activities = order + machine->comm_count;
-    machine->ready = ARENA_ARRAY(arena, struct lane *, order);
-    machine->starting = ARENA_ARRAY(arena, struct activity *, activities);
-    machine->by_solver_id = ARENA_ARRAY(arena, struct activity *, activities);
-    machine->hold_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
-    machine->memory_list = ARENA_ARRAY(arena, struct class_state *, machine->class_count);
-    for (int32_t i = 0; i < setup->observer_count; i++) {
-        if (setup->observers[i].resource_used != NULL && machine->uses == NULL)
-            machine->uses = ARENA_ARRAY(arena, struct resource_use, layout->resource_count);
-        machine->is_memory_watched |= setup->observers[i].memory_changed != NULL;
-    }
+        lanes = class_set_up(machine, i, lanes);
+    lists_set_up(machine, lanes, comms_order(machine, lanes));
+    observers_set_up(machine);
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/strbuf.h"
+#include "cluster/group_layout.h"
 #include "run/experiment_private.h"
 
 static void resolve_ideal(struct experiment *experiment)
@@ -165,9 +166,6 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     experiment->train = root->train;
     experiment->mesh = root->mesh;
     experiment->fsdp = root->fsdp;
-    experiment->ddp = root->ddp;
-    experiment->zero = root->zero;
-    precision_resolve(config, experiment->fsdp.api, &experiment->train.precision);
     experiment->simulate = root->simulate;
     experiment->mfu_convention = root->mfu_convention;
     if (experiment->model_config.name == NULL)
@@ -260,17 +258,8 @@ static void check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
-    if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
-        config_is_set(config, "train.activation_checkpointing.early_stop"))
-        config_error(config, "train.activation_checkpointing.early_stop",
-                     "it goes with a policy that recomputes: full, selective, per_child",
-                     "'early_stop' means nothing without activation checkpointing");
-    const struct policy_config policy = {.fsdp = &experiment->fsdp,
-                                         .ddp = &experiment->ddp,
-                                         .zero = &experiment->zero,
-                                         .mesh = &experiment->mesh,
-                                         .precision = &experiment->train.precision};
-    policy_check_built(config, &policy, is_note);
+    policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
+                       is_note);
 }
 
 void experiment_note_unbuilt(struct experiment *experiment)
@@ -291,7 +280,6 @@ enum status experiment_build_model(struct experiment *experiment)
         .checkpointing = is_every ? CHECKPOINT_EVERY
                                   : (enum activation_checkpointing)train->checkpointing.policy,
         .checkpoint_every = train->checkpointing.every,
-        .stops_early = train->checkpointing.early_stop,
         .attention = (enum attention_impl)train->attention,
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,
@@ -303,6 +291,19 @@ enum status experiment_build_model(struct experiment *experiment)
                        experiment->diag);
 }
 
+/* Ranks fold as far as the program's communicators let them. */
+static enum status build_layout(struct experiment *experiment)
+{
+    const struct program *program = experiment->program;
+    const int32_t count = program->communicators.count;
+    struct group *groups = ARENA_ARRAY(&experiment->arena, struct group, count);
+    for (int32_t i = 0; i < count; i++)
+        groups[i] = program->communicators.items[i].group;
+    return layout_build_for_groups(&experiment->arena, &experiment->cluster, experiment->nodes,
+                                   experiment->gpus_per_node, experiment->simulate.fold != 0,
+                                   groups, count, &experiment->layout, experiment->diag);
+}
+
 enum status experiment_build(struct experiment *experiment)
 {
     check_built(experiment, false);
@@ -312,15 +313,8 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
-    status = layout_build(&experiment->arena, &experiment->cluster, experiment->nodes,
-                          experiment->gpus_per_node, experiment->simulate.fold != 0,
-                          &experiment->layout, experiment->diag);
-    if (status != STATUS_OK)
-        return status;
     const struct policy_settings settings = {
         .fsdp = experiment->fsdp,
-        .ddp = experiment->ddp,
-        .zero = experiment->zero,
         .precision = train->precision,
         .optimizer = train->optimizer,
         .shard_group = {.ranks = experiment->mesh.dp_shard,
@@ -330,11 +324,9 @@ enum status experiment_build(struct experiment *experiment)
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_clipping = train->max_grad_norm > 0,
-        .checks_gradients = experiment->fsdp.api == API_ZERO1 ||
-                            experiment->fsdp.api == API_ZERO2 || experiment->fsdp.api == API_ZERO3,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
-    return STATUS_OK;
+    return build_layout(experiment);
 }
 
 enum status experiment_play(struct experiment *experiment, struct outcome *outcome)

@@ -34,7 +34,6 @@ struct loss_config {
 struct checkpointing_config {
     int policy; /* enum activation_checkpointing */
     int64_t every;
-    bool early_stop;
 };
 
 struct train_config {
@@ -67,8 +66,6 @@ struct experiment {
     struct train_config train;
     struct mesh_config mesh;
     struct fsdp_config fsdp;
-    struct ddp_config ddp;
-    struct zero_config zero;
     struct simulate_config simulate;
     struct ideal ideal;
     int mfu_convention;

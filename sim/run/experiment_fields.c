@@ -71,13 +71,6 @@ static const struct field checkpointing_fields[] = {
      .min = 1,
      .max = 1 << 14,
      .help = "checkpoint every n-th block only"},
-    {.key = "early_stop",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct checkpointing_config, early_stop),
-     .default_text = "true",
-     .help = "recompute ends with the last tensor that the backward reads, not with the block: "
-             "torch.utils.checkpoint with use_reentrant=False, PyTorch 2.1 on; compiled blocks do "
-             "so always"},
     {0}};
 
 static const struct field_table checkpointing_table = {.name = "activation_checkpointing",
@@ -300,16 +293,6 @@ static const struct field root_fields[] = {
      .offset = offsetof(struct root_config, fsdp),
      .table = &fsdp_table,
      .help = "sharding policy"},
-    {.key = "ddp",
-     .kind = FIELD_STRUCT,
-     .offset = offsetof(struct root_config, ddp),
-     .table = &ddp_table,
-     .help = "DistributedDataParallel, with 'fsdp.api: ddp'"},
-    {.key = "zero",
-     .kind = FIELD_STRUCT,
-     .offset = offsetof(struct root_config, zero),
-     .table = &zero_table,
-     .help = "DeepSpeed's zero_optimization, with 'fsdp.api: zero1', 'zero2' or 'zero3'"},
     {.key = "simulate",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct root_config, simulate),

@@ -166,13 +166,30 @@ static double plan_latency_s(const struct plan *plan)
     return seconds;
 }
 
+/* What a group of each communicator sees: of those that hold the class. */
+static const struct layout **find_views(struct experiment *experiment, int32_t class_idx)
+{
+    const struct program *program = experiment->program;
+    const struct layout **views =
+        ARENA_ARRAY(&experiment->arena, const struct layout *, program->communicators.count);
+    for (int32_t i = 0; i < program->communicators.count; i++) {
+        struct group_split split;
+        group_split_build(&experiment->arena, &experiment->layout,
+                          &program->communicators.items[i].group, &split);
+        views[i] = split.items[split.item_of[class_idx]].view;
+    }
+    return views;
+}
+
 /* Closed forms of the collectives the step issues. */
-static struct comm_bound fill_collectives(struct experiment *experiment, struct outcome *outcome)
+static struct comm_bound fill_collectives(struct experiment *experiment, int32_t class_idx,
+                                          struct outcome *outcome)
 {
     const struct program *program = experiment->program;
     const struct plan_options options = plan_options_of(experiment);
     struct comm_bound bound = {.link = -1};
     double largest_bytes = -1;
+    const struct layout **views = find_views(experiment, class_idx);
     outcome->collectives =
         ARENA_ARRAY(&experiment->arena, struct outcome_collective, program->collectives.count + 1);
     for (int32_t i = 0; i < program->step.count; i++) {
@@ -182,22 +199,23 @@ static struct comm_bound fill_collectives(struct experiment *experiment, struct 
         const struct collective *collective = &program->collectives.items[op->index];
         const struct communicator *communicator =
             &program->communicators.items[collective->communicator];
+        const struct layout *view = views[collective->communicator];
+        const struct group group = group_whole(view);
         struct plan plan = {0};
-        if (plan_build(&experiment->arena, &experiment->layout, &communicator->group,
-                       collective->op, collective->bytes, &options, &plan,
-                       experiment->diag) != STATUS_OK)
+        if (plan_build(&experiment->arena, view, &group, collective->op, collective->bytes,
+                       &options, &plan, experiment->diag) != STATUS_OK)
             BUG("a plan that was played cannot be built");
         outcome->comm_bytes_per_gpu += plan.bytes_per_rank;
         struct outcome_collective *row = find_row(outcome, collective_op_name(collective->op),
                                                   communicator->name, collective->bytes);
         row->count++;
-        row->alone_s = plan_alone_s(&experiment->layout, &plan);
+        row->alone_s = plan_alone_s(view, &plan);
         bound.latency_s += plan_latency_s(&plan);
         bound.alone_s += row->alone_s;
         row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bytes_per_rank / row->alone_s : 0;
         if (collective->bytes > largest_bytes) {
             largest_bytes = collective->bytes;
-            bound.link = plan_bottleneck(&experiment->layout, &plan);
+            bound.link = plan_bottleneck(view, &plan);
         }
     }
     return bound;
@@ -321,7 +339,7 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
     fill_throughput(experiment, outcome);
     fill_memory(experiment, facts, outcome);
     fill_units(experiment, facts, class_idx, steps, outcome);
-    const struct comm_bound bound = fill_collectives(experiment, outcome);
+    const struct comm_bound bound = fill_collectives(experiment, class_idx, outcome);
     fill_links(experiment, facts, steps, outcome);
     outcome->bottleneck = name_bottleneck(experiment, outcome, &bound);
     add_warnings(experiment, outcome);

@@ -1,4 +1,6 @@
-/* schedule/policy_fields.c: the YAML tables `fsdp:`, `train.precision:`, `train.optimizer:`. */
+/* schedule/policy_fields.c: YAML tables of the policies, and what of them can be played. */
+#include <inttypes.h>
+
 #include "schedule/policy.h"
 
 const struct choice api_choices[] = {
@@ -195,4 +197,123 @@ const char *policy_api_name(int api)
         if (choice->value == api)
             return choice->word;
     BUG("no such api %d", api);
+}
+
+static void complain(struct config *config, bool is_note, const char *path, const char *hint,
+                     const char *text)
+{
+    if (is_note)
+        diag_add(config->diag, DIAG_NOTE, config_place(config, path), hint, "%s", text);
+    else
+        config_error(config, path, hint, "%s", text);
+}
+
+static void check_mesh_built(struct config *config, const struct mesh_config *mesh, bool is_note)
+{
+    const struct {
+        const char *path;
+        int64_t size;
+    } rows[] = {{"mesh.pp", mesh->pp},
+                {"mesh.dp_replicate", mesh->dp_replicate},
+                {"mesh.cp", mesh->cp},
+                {"mesh.ep", mesh->ep},
+                {"mesh.tp", mesh->tp}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].size == 1)
+            continue;
+        complain(config, is_note, rows[i].path, "only 'dp_shard' may differ from 1 so far",
+                 arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
+                              rows[i].path + sizeof("mesh.") - 1, rows[i].size));
+    }
+}
+
+/* Keys that belong to one policy alone, when another one is chosen. */
+static void check_keys(struct config *config, const struct fsdp_config *fsdp)
+{
+    static const struct {
+        const char *path;
+        int api;
+        const char *hint;
+    } rows[] = {
+        {"fsdp.backward_prefetch", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before"},
+        {"fsdp.sharding_strategy", API_FSDP1,
+         "it belongs to 'api: fsdp1'; with fsdp2 say 'reshard_after_forward'"},
+        {"fsdp.limit_all_gathers", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 never blocks the host"},
+        {"fsdp.use_orig_params", API_FSDP1,
+         "it belongs to 'api: fsdp1'; fsdp2 has no flat parameters"},
+        {"fsdp.reshard_after_forward", API_FSDP2,
+         "it belongs to 'api: fsdp2'; with fsdp1 say 'sharding_strategy'"},
+        {"fsdp.reduce_scatter_buffers", API_FSDP2,
+         "it belongs to 'api: fsdp2'; fsdp1 waits for no reduce-scatter before the end"},
+        {"fsdp.separate_reduce_scatter_communicator", API_FSDP2,
+         "it belongs to 'api: fsdp2'; fsdp1 has one communicator"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const bool is_foreign =
+            rows[i].api == API_FSDP1 ? fsdp->api != API_FSDP1 : fsdp->api == API_FSDP1;
+        if (is_foreign && config_is_set(config, rows[i].path))
+            config_error(config, rows[i].path, rows[i].hint, "'%s' means nothing for 'api: %s'",
+                         rows[i].path + sizeof("fsdp.") - 1, policy_api_name(fsdp->api));
+    }
+    if (fsdp->api == API_FSDP1 && fsdp->wrap == WRAP_TORCHTITAN)
+        config_error(config, "fsdp.wrap", "'block': what is no block belongs to the root",
+                     "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
+    if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
+        config_error(config, "fsdp.forward_prefetch", "true or false",
+                     "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
+}
+
+void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
+                        const struct mesh_config *mesh, const struct precision_config *precision,
+                        bool is_note)
+{
+    check_keys(config, fsdp);
+    if (fsdp->api != API_FSDP2 && fsdp->api != API_FSDP1)
+        complain(config, is_note, "fsdp.api",
+                 "simulated so far: fsdp2, fsdp1; 'memory' knows them all",
+                 arena_printf(config->arena, "'api: %s' cannot be simulated yet",
+                              policy_api_name(fsdp->api)));
+    if (fsdp->reshard_after_forward > 1)
+        complain(config, is_note, "fsdp.reshard_after_forward", "true or false so far",
+                 arena_printf(config->arena,
+                              "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
+                              fsdp->reshard_after_forward));
+    if (fsdp->forward_prefetch > 0 && fsdp->api != API_FSDP1)
+        complain(config, is_note, "fsdp.forward_prefetch",
+                 "0 so far: prefetch as far as the host runs ahead",
+                 arena_printf(config->arena,
+                              "'forward_prefetch: %" PRId64 "' cannot be simulated yet",
+                              fsdp->forward_prefetch));
+    if (precision->master_dtype != MASTER_NONE &&
+        (fsdp->api == API_FSDP2 || fsdp->api == API_FSDP1))
+        complain(config, false, "train.precision.master_dtype",
+                 "'storage_dtype' is what the optimizer sees",
+                 arena_printf(config->arena, "'api: %s' keeps no separate master copy",
+                              policy_api_name(fsdp->api)));
+    if (precision->param_dtype == DTYPE_FP16 || precision->reduce_dtype == DTYPE_FP16)
+        complain(config, is_note,
+                 precision->param_dtype == DTYPE_FP16 ? "train.precision.param_dtype"
+                                                      : "train.precision.reduce_dtype",
+                 "bf16 or fp32 so far (fp16 needs loss scaling and two more passes)",
+                 "'fp16' cannot be simulated yet");
+    check_mesh_built(config, mesh, is_note);
+}
+
+struct program *policy_build(struct arena *arena, const struct model *model,
+                             const struct policy_settings *settings)
+{
+    switch ((enum policy_api)settings->fsdp.api) {
+    case API_FSDP2:
+        return fsdp2_build(arena, model, settings);
+    case API_FSDP1:
+        return fsdp1_build(arena, model, settings);
+    case API_DDP:
+    case API_ZERO1:
+    case API_ZERO2:
+    case API_ZERO3:
+        break;
+    }
+    BUG("no program of api %d", settings->fsdp.api);
 }
