@@ -7,6 +7,7 @@ int main(int argc, char **argv)
     const struct check_suite suites[] = {{"cluster", cluster_cases},
                                          {"gemm", gemm_cases},
                                          {"gpu", gpu_cases},
+                                         {"group", group_cases},
                                          {"holdout", holdout_cases},
                                          {"layout", layout_cases},
                                          {"partition", partition_cases},

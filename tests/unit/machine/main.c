@@ -3,8 +3,12 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"units", units_cases}, {"machine", machine_cases},        {"contention", contention_cases},
-        {"host", host_cases},   {"host of a run", host_run_cases}, {0}};
+    const struct check_suite suites[] = {{"units", units_cases},
+                                         {"machine", machine_cases},
+                                         {"contention", contention_cases},
+                                         {"host", host_cases},
+                                         {"host of a run", host_run_cases},
+                                         {"sharing", sharing_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }
