@@ -20,11 +20,9 @@ enum status calibration_table_derive(struct calibration_table *table)
     struct arena scratch = {0};
     double *bytes = ARENA_ARRAY(&scratch, double, table->point_count);
     double *log_s = ARENA_ARRAY(&scratch, double, table->point_count);
-    table->best_bytes_per_s = 0;
     for (int64_t i = 0; i < table->point_count; i++) {
         bytes[i] = points[i].bytes;
         log_s[i] = log(points[i].time_s);
-        table->best_bytes_per_s = fmax(table->best_bytes_per_s, points[i].bytes / points[i].time_s);
     }
     table->curve = curve_new(bytes, log_s, (int32_t)table->point_count);
     const bool is_good = table->curve != NULL;
@@ -90,12 +88,17 @@ double calibration_table_s(const struct calibration_table *table, double bytes)
     if (bytes <= first->bytes)
         time_s = first->time_s;
     else if (bytes >= last->bytes)
-        time_s = last->time_s + (bytes - last->bytes) / table->best_bytes_per_s;
+        time_s = last->time_s;
     else if (table->fit == CALIBRATION_LINEAR)
         time_s = linear_s(table, bytes);
     else
         time_s = exp(curve_at(table->curve, bytes));
     return fmax(time_s, table->floor_s);
+}
+
+double calibration_clamp(const struct calibration_table *table, double bytes)
+{
+    return fmin(fmax(bytes, table->points[0].bytes), table->points[table->point_count - 1].bytes);
 }
 
 bool calibration_is_outside(const struct calibration_table *table, double bytes)

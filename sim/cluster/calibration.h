@@ -18,13 +18,10 @@
  * bytes is the size of nccl-tests: all-gather the gathered output, reduce-scatter the input,
  * all-reduce the buffer. Between points time(bytes) is linear (`linear`: a fit of one or two
  * straight pieces is two or three points) or Steffen's curve of log time over log bytes
- * (`log_log`: numeric/curve.h). Below the first point the first time holds; above the last each
- * byte takes what it takes at the best rate bytes/time among the points:
+ * (`log_log`: numeric/curve.h). Outside the points the nearest one holds: what lies there is for
+ * the model to say (collective/plan_calibrate.h).
  *
- *   t(S > S_last) = t_last + (S - S_last) / max_i(S_i / t_i)
- *
- * Example: points (1 MiB, 50 us), (1 GiB, 3 ms), linear: 2 GiB takes 3 ms + 1 GiB / (1 GiB / 3 ms)
- * = 6 ms; 64 KiB takes 50 us.
+ * Example: points (1 MiB, 50 us), (1 GiB, 3 ms), linear: 512.5 MiB, half way, takes 1.525 ms.
  *
  * What a table says of another size of machine or another collective: collective/calibration.h.
  */
@@ -56,8 +53,7 @@ struct calibration_table {
     int64_t point_count;                    /* at least 1 */
     const char *source;
     struct place place;
-    struct curve *curve; /* log_log: log time over bytes; else NULL */
-    double best_bytes_per_s;
+    struct curve *curve; /* log time over bytes */
 };
 
 struct calibration {
@@ -77,13 +73,15 @@ MUST_CHECK enum status calibration_build(struct arena *arena, struct config *con
                                          struct calibration *calibration);
 void calibration_release(struct calibration *calibration);
 
-/* One table alone, for who has just made one (a fit): derives curve and best rate from the points.
+/* One table alone, for who has just made one (a fit): derives the curve from the points.
    STATUS_INPUT when they do not increase. calibration_release, or the caller, frees the curve. */
 MUST_CHECK enum status calibration_table_derive(struct calibration_table *table);
 
 /* The time that the table gives to a collective of `bytes`. */
 double calibration_table_s(const struct calibration_table *table, double bytes);
-/* Whether `bytes` lies outside the points: then the time is extrapolated. */
+/* The size within the points that is nearest to `bytes`. */
+double calibration_clamp(const struct calibration_table *table, double bytes);
+/* Whether `bytes` lies outside the points. */
 bool calibration_is_outside(const struct calibration_table *table, double bytes);
 
 #endif
