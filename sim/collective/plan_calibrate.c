@@ -91,7 +91,7 @@ static void warn(struct arena *arena, const struct calibration_table *table,
     if (calibration_is_outside(table, bytes)) {
         char first[32], last[32];
         diag_add(diag, DIAG_WARNING, table->place, NULL,
-                 "sizes outside the calibration's %s to %s: extrapolated",
+                 "sizes outside the calibration's %s to %s: extrapolated by the model",
                  format_gib(first, sizeof(first), table->points[0].bytes),
                  format_gib(last, sizeof(last), table->points[table->point_count - 1].bytes));
     }
@@ -136,13 +136,14 @@ enum status plan_calibrate(struct arena *arena, const struct layout *layout,
         return STATUS_OK;
     }
     double model_s = 0;
-    enum status status = spec_s(arena, layout, table, bytes, options, &model_s, diag);
+    const double size = calibration_clamp(table, bytes);
+    enum status status = spec_s(arena, layout, table, size, options, &model_s, diag);
     if (status != STATUS_OK)
         return status;
     warn(arena, table, group, op, bytes, is_same, diag);
     /* A tolerance for what the links cannot give: below it rounding and the fit's own error. */
     const double tolerance = 0.01;
-    const double factor = calibration_table_s(table, bytes) / model_s;
+    const double factor = calibration_table_s(table, size) / model_s;
     const double wanted_s = factor * plan_alone_s(layout, plan);
     plan_scale(layout, plan, factor);
     if (plan_alone_s(layout, plan) > wanted_s * (1 + tolerance))

@@ -3,7 +3,8 @@
  *
  * The time of a plan, and of each of its parts, is multiplied by
  *
- *   factor(S) = measured(S) / spec(S)     both at the table's own collective and shape
+ *   factor(S) = measured(S) / spec(S)     both at the table's own collective and shape; outside
+ *                                         the table's sizes that of the nearest size in it
  *
  * so on the table itself the plan takes what was measured, and on a sibling (another collective,
  * other nodes, other GPUs a node) the measured loss goes along with the model's ratio of the two.

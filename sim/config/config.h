@@ -103,6 +103,12 @@ struct hash128 config_hash(const struct config *config);
 const char *data_path(struct arena *arena, const char *const *data_folders, const char *folder,
                       const char *file_name);
 
+/* DATA/FOLDER in the first data folder that has it, or NULL. */
+const char *data_folder_path(struct arena *arena, const char *const *data_folders,
+                             const char *folder);
+/* The paths of the files of a folder that end in `suffix`, sorted, NULL-ended; NULL: no folder. */
+const char *const *folder_files(struct arena *arena, const char *folder, const char *suffix);
+
 /* Names that ship in a data folder: files NAME.yaml (and NAME.json) of `folder`, sorted. */
 const char *const *data_names(struct arena *arena, const char *const *data_folders,
                               const char *folder);

@@ -342,13 +342,13 @@ static bool read_document(struct reader *reader, struct node **root)
     return is_read && reader->mistakes == 0;
 }
 
-enum status node_parse_part(struct arena *arena, const struct source *source, size_t offset,
-                            struct node **root, struct diag *diag)
+static enum status parse(struct arena *arena, const struct source *source, size_t offset,
+                         size_t max_bytes, struct node **root, struct diag *diag)
 {
     struct reader reader = {.arena = arena, .source = source, .diag = diag};
     enum status status = STATUS_INPUT;
     *root = NULL;
-    if (!text_check(source, NODE_MAX_BYTES, diag))
+    if (!text_check(source, max_bytes, diag))
         return STATUS_INPUT;
     reader.shift = utf8_length(source->text, offset);
     if (source->length >= 3 && memcmp(source->text, byte_order_mark, 3) == 0 && offset == 0)
@@ -369,6 +369,18 @@ enum status node_parse_part(struct arena *arena, const struct source *source, si
 out:
     yaml_parser_delete(&reader.parser);
     return status;
+}
+
+enum status node_parse_part(struct arena *arena, const struct source *source, size_t offset,
+                            struct node **root, struct diag *diag)
+{
+    return parse(arena, source, offset, NODE_MAX_BYTES, root, diag);
+}
+
+enum status node_parse_foreign(struct arena *arena, const struct source *source, struct node **root,
+                               struct diag *diag)
+{
+    return parse(arena, source, 0, NODE_FOREIGN_MAX_BYTES, root, diag);
 }
 
 enum status node_parse(struct arena *arena, const struct source *source, struct node **root,

@@ -20,7 +20,7 @@
 #include "base/diag.h"
 #include "base/status.h"
 
-enum { NODE_MAX_BYTES = 1 << 20, NODE_MAX_DEPTH = 64 };
+enum { NODE_MAX_BYTES = 1 << 20, NODE_MAX_DEPTH = 64, NODE_FOREIGN_MAX_BYTES = 64 << 20 };
 
 enum node_kind { NODE_NULL, NODE_SCALAR, NODE_MAP, NODE_LIST };
 
@@ -50,6 +50,10 @@ struct node {
 /* Parses `source->text`; the source and its text must live as long as the tree. */
 MUST_CHECK enum status node_parse(struct arena *arena, const struct source *source,
                                   struct node **root, struct diag *diag);
+/* The same for what other programs write (JSON of thousands of entries): up to
+   NODE_FOREIGN_MAX_BYTES. After an error `root` holds what came before it, or NULL. */
+MUST_CHECK enum status node_parse_foreign(struct arena *arena, const struct source *source,
+                                          struct node **root, struct diag *diag);
 /* Reads and parses a file; `-` is standard input, in messages "<stdin>". */
 MUST_CHECK enum status node_load(struct arena *arena, const char *path, struct node **root,
                                  struct diag *diag);

@@ -269,6 +269,35 @@ const char *const *data_names(struct arena *arena, const char *const *data_folde
     return names_in(arena, data_folders, folder, true);
 }
 
+const char *data_folder_path(struct arena *arena, const char *const *data_folders,
+                             const char *folder)
+{
+    for (; data_folders != NULL && *data_folders != NULL; data_folders++) {
+        const char *path = file_join(arena, *data_folders, folder);
+        if (is_folder(path))
+            return path;
+    }
+    return NULL;
+}
+
+const char *const *folder_files(struct arena *arena, const char *folder, const char *suffix)
+{
+    struct text_list list = {0};
+    DIR *open = opendir(folder);
+    if (open == NULL)
+        return NULL;
+    for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+        /* Not as it stands in the entry, which the next one replaces. */
+        const char *path = file_join(arena, folder, arena_strdup(arena, entry->d_name));
+        if (entry->d_name[0] != '.' && has_suffix(entry->d_name, suffix) && file_exists(path))
+            *ARENA_PUSH(arena, &list) = path;
+    }
+    closedir(open);
+    if (list.count > 1)
+        qsort(list.items, (size_t)list.count, sizeof(*list.items), compare_texts);
+    return ended(arena, &list);
+}
+
 /* ---- aliases ------------------------------------------------------------------------------ */
 
 struct alias {

@@ -28,8 +28,11 @@ static void test_times(void)
     } rows[] = {
         {"a point", AG, MIB, 100e-6},
         {"half way", AG, (MIB + GIB) / 2, 2.55e-3},
-        {"below: the first", AG, 65536, 100e-6},
-        {"above: at the best rate", AG, 2 * GIB, 10e-3},
+        /* the model: 35 us + S·7/8/400e9 */
+        {"below: the factor of the first", AG, 65536,
+         100e-6 * (35e-6 + 65536 * 0.875 / 400e9) / (35e-6 + MIB * 0.875 / 400e9)},
+        {"above: the factor of the last", AG, 2 * GIB,
+         5e-3 * (35e-6 + 2 * GIB * 0.875 / 400e9) / (35e-6 + GIB * 0.875 / 400e9)},
         {"the other of the pair", RS, (MIB + GIB) / 2, 2.55e-3},
         {"both in a row", AR, (MIB + GIB) / 2, 5.1e-3},
     };
@@ -81,7 +84,8 @@ static void test_warnings(void)
     planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said, sizeof(said));
     CHECK_TEXT(said, "");
     planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_GATHER, 2 * GIB, said, sizeof(said));
-    CHECK_TEXT(said, "sizes outside the calibration's 1.0 MiB to 1.0 GiB: extrapolated\n");
+    CHECK_TEXT(said,
+               "sizes outside the calibration's 1.0 MiB to 1.0 GiB: extrapolated by the model\n");
     planned_s("ideal-8x400", ONE_HOST, 1, 8, COLLECTIVE_ALL_REDUCE, 16 * MIB, said, sizeof(said));
     CHECK_TEXT(said, "all_reduce over 1 nodes x 8 GPUs is not in the calibration: scaled from "
                      "all_gather over 1 x 8 by the model\n");

@@ -1,0 +1,206 @@
+/* collective/nccl_log_row.c: words of a row by their columns; see nccl_log_private.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "collective/nccl_log_private.h"
+
+/* Names of columns, units cut off ("time_us", "algbw_GBps"); the lowest and highest of the
+   percentiles win. */
+static const struct {
+    const char *name;
+    enum column_kind kind;
+} names[] = {
+    {"size", COLUMN_SIZE},   {"count", COLUMN_COUNT_OF}, {"type", COLUMN_TYPE},
+    {"redop", COLUMN_REDOP}, {"op", COLUMN_REDOP},       {"root", COLUMN_ROOT},
+    {"time", COLUMN_TIME},   {"cputime", COLUMN_TIME},   {"algbw", COLUMN_ALGBW},
+    {"busbw", COLUMN_BUSBW}, {"#wrong", COLUMN_WRONG},   {"error", COLUMN_WRONG},
+    {"wrong", COLUMN_WRONG}, {"min", COLUMN_LOW},        {"p5", COLUMN_LOW},
+    {"p10", COLUMN_LOW},     {"p50", COLUMN_LOW},        {"p95", COLUMN_HIGH},
+    {"p99", COLUMN_HIGH},    {"max", COLUMN_HIGH},
+};
+
+static enum column_kind kind_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const size_t length = strlen(names[i].name);
+        const char end = strncmp(name, names[i].name, length) == 0 ? name[length] : 'x';
+        if (end == '\0' || end == '_' || end == '(')
+            return names[i].kind;
+    }
+    return COLUMN_IGNORED;
+}
+
+static bool has_kind(const struct columns *columns, enum column_kind kind, bool is_in_place)
+{
+    for (int32_t i = 0; i < columns->count; i++)
+        if (columns->items[i].kind == kind && columns->items[i].is_in_place == is_in_place)
+            return true;
+    return false;
+}
+
+bool columns_from_header(const struct words *words, struct columns *columns)
+{
+    static const char prefix[] = "inplace_";
+    struct columns found = {0};
+    bool is_in_place = false;
+    for (int32_t i = 0; i < words->count && found.count < NCCL_MAX_COLUMNS; i++) {
+        const char *name = words->items[i].text;
+        if (strncmp(name, "timestamp", 9) == 0)
+            continue; /* stamps are no words of a row: is_stamp */
+        if (strncmp(name, prefix, sizeof(prefix) - 1) == 0)
+            name += sizeof(prefix) - 1;
+        const enum column_kind kind = kind_of(name);
+        /* The second group of columns begins where the first name comes again. */
+        const bool is_measured = kind == COLUMN_TIME || kind == COLUMN_ALGBW;
+        if (is_measured && !is_in_place && has_kind(&found, kind, false))
+            is_in_place = true;
+        found.items[found.count++] = (struct column){kind, is_in_place};
+    }
+    if (!has_kind(&found, COLUMN_SIZE, false) || !has_kind(&found, COLUMN_TIME, false))
+        return false;
+    *columns = found;
+    return true;
+}
+
+/* Of rows without a header row: by how many words, and whether the fourth is one. */
+static bool columns_guess(const struct words *words, struct columns *columns)
+{
+    static const enum column_kind head[] = {COLUMN_SIZE, COLUMN_COUNT_OF, COLUMN_TYPE, COLUMN_REDOP,
+                                            COLUMN_ROOT};
+    static const enum column_kind group[] = {COLUMN_TIME, COLUMN_ALGBW, COLUMN_BUSBW, COLUMN_WRONG};
+    double number;
+    const bool has_redop = words->count > 3 && !text_to_double(words->items[3].text, &number);
+    int32_t heads = 0;
+    int32_t width = 0;
+    if (words->count == 13 && has_redop)
+        heads = 5, width = 4;
+    else if (words->count == 12)
+        heads = 4, width = 4;
+    else if (words->count == 11 && has_redop)
+        heads = 5, width = 3;
+    else if (words->count == 11)
+        heads = 3, width = 4;
+    *columns = (struct columns){0};
+    for (int32_t i = 0; i < heads; i++) {
+        const bool is_root = i == 3 && !has_redop;
+        columns->items[columns->count++].kind = is_root ? COLUMN_ROOT : head[i];
+    }
+    for (int32_t i = 0; i < 2 * width; i++)
+        columns->items[columns->count++] = (struct column){group[i % width], i >= width};
+    return heads > 0;
+}
+
+bool words_are_row(const struct words *words)
+{
+    int64_t number;
+    double value;
+    return words->count >= 4 && text_to_int64(words->items[0].text, &number) &&
+           text_to_int64(words->items[1].text, &number) &&
+           !text_to_double(words->items[2].text, &value) &&
+           strchr(words->items[2].text, ':') == NULL;
+}
+
+static bool is_absent(const char *text)
+{
+    return text_equal(text, "-") || text_equal(text, "N/A") || text_equal(text, "n/a");
+}
+
+static struct nccl_times no_times(void)
+{
+    return (struct nccl_times){.time_s = (double)NAN,
+                               .algbw_bytes_per_s = (double)NAN,
+                               .busbw_bytes_per_s = (double)NAN,
+                               .low_s = (double)NAN,
+                               .high_s = (double)NAN,
+                               .wrong = -1};
+}
+
+static void store_measured(struct nccl_times *times, enum column_kind kind, double value)
+{
+    const double us = 1e-6;
+    const double gb = 1e9;
+    if (kind == COLUMN_TIME)
+        times->time_s = value * us;
+    else if (kind == COLUMN_ALGBW)
+        times->algbw_bytes_per_s = value * gb;
+    else if (kind == COLUMN_BUSBW)
+        times->busbw_bytes_per_s = value * gb;
+    else if (kind == COLUMN_LOW)
+        times->low_s = fmin(times->low_s, value * us);
+    else if (kind == COLUMN_HIGH)
+        times->high_s = fmax(times->high_s, value * us);
+    else if (kind == COLUMN_WRONG)
+        times->wrong = value >= 1 ? (int64_t)fmin(value, 9e18) : 0;
+}
+
+static bool complain(struct diag *diag, const struct word *word, const char *what)
+{
+    diag_add(diag, DIAG_WARNING, word->place, "the row is left out", "'%s' is not %s", word->text,
+             what);
+    return false;
+}
+
+static bool store(struct arena *arena, struct nccl_row *row, const struct column *column,
+                  const struct word *word, struct diag *diag)
+{
+    double value;
+    if (column->kind == COLUMN_TYPE) {
+        row->type = arena_strdup(arena, word->text);
+        return true;
+    }
+    if (column->kind == COLUMN_REDOP) {
+        row->redop = arena_strdup(arena, word->text);
+        return true;
+    }
+    if (column->kind == COLUMN_IGNORED || is_absent(word->text))
+        return true;
+    if (column->kind == COLUMN_SIZE || column->kind == COLUMN_COUNT_OF ||
+        column->kind == COLUMN_ROOT) {
+        int64_t number;
+        if (!text_to_int64(word->text, &number))
+            return complain(diag, word, "a whole number");
+        if (column->kind == COLUMN_SIZE)
+            row->bytes = number;
+        else if (column->kind == COLUMN_COUNT_OF)
+            row->count = number;
+        else
+            row->root = number;
+        return true;
+    }
+    if (!text_to_double(word->text, &value) || value < 0)
+        return complain(diag, word, "a number of at least 0");
+    store_measured(column->is_in_place ? &row->in_place : &row->out_of_place, column->kind, value);
+    return true;
+}
+
+bool row_from_words(struct arena *arena, const struct words *words, const struct columns *columns,
+                    bool is_last, struct nccl_row *row, struct diag *diag)
+{
+    struct columns guessed;
+    const struct word *first = &words->items[0];
+    const struct word *last = &words->items[words->count - 1];
+    *row = (struct nccl_row){.place = first->place, .type = "", .redop = "", .root = -1};
+    row->out_of_place = row->in_place = no_times();
+    if (columns->count == 0 && !columns_guess(words, &guessed)) {
+        diag_add(diag, DIAG_WARNING, first->place,
+                 is_last ? "the text ends here: the row is left out"
+                         : "the row is left out; the header row ('size count type …') would name "
+                           "the columns, without one 11 to 13 are known",
+                 "a row of %d columns", (int)words->count);
+        return false;
+    }
+    const struct columns *in_force = columns->count > 0 ? columns : &guessed;
+    /* Some versions leave the out-of-place group blank, or the in-place one out. */
+    if (words->count != in_force->count) {
+        diag_add(diag, DIAG_WARNING, last->place,
+                 is_last ? "the text ends here: the row is left out" : "the row is left out",
+                 "a row of %d columns under a header of %d", (int)words->count,
+                 (int)in_force->count);
+        return false;
+    }
+    for (int32_t i = 0; i < words->count; i++)
+        if (!store(arena, row, &in_force->items[i], &words->items[i], diag))
+            return false;
+    return true;
+}
