@@ -120,3 +120,22 @@ bool command_close_output(struct command *command)
                errno != 0 ? strerror(errno) : "");
     return false;
 }
+
+bool command_op(struct command *command, const char *name, enum collective_op *op)
+{
+    if (nccl_op_from_name(name, op))
+        return true;
+    (void)command_refuse(command, "accepted: all_gather, reduce_scatter, all_reduce",
+                         "unknown collective '%s'", name);
+    return false;
+}
+
+bool command_log_request(struct command *command, struct nccl_request *request)
+{
+    const struct options *options = &command->options;
+    *request = (struct nccl_request){.ranks = options->ranks, .nodes = options->nodes};
+    if (options->op == NULL)
+        return true;
+    request->has_op = command_op(command, options->op, &request->op);
+    return request->has_op;
+}

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "collective/nccl_log.h"
 #include "run/experiment.h"
 
 struct command {
@@ -44,6 +45,11 @@ enum exit_code command_refuse_word(struct command *command, const char *word);
  */
 MUST_CHECK enum status command_load(struct command *command, const char *argument,
                                     struct experiment *experiment);
+
+/* `--op`, `--ranks`, `--nodes`: what a log of nccl-tests does not say; false after a message. */
+bool command_log_request(struct command *command, struct nccl_request *request);
+/* A collective by its name; false after a message. */
+bool command_op(struct command *command, const char *name, enum collective_op *op);
 
 /* `--units`, `--top N`: the tables of units (the `top` slowest, 0: all), collectives and links. */
 void command_write_tables(const struct outcome *outcome, int64_t top);

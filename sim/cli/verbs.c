@@ -96,7 +96,7 @@ const struct verb verb_table[] = {
      .play = verb_explain},
     {.id = VERB_VALIDATE,
      .name = "validate",
-     .arguments = "[kernels|models] [CSV]",
+     .arguments = "[kernels|models|collectives] [CSV]",
      .summary = "predictions beside published measurements",
      .text =
          "Simulates the run of each row of CSV ('-': standard input; without it, the published "
@@ -110,12 +110,18 @@ const struct verb verb_table[] = {
          "CSV, the measurements that took no part in making the tables that ship. 'models': "
          "forward "
          "and\n"
-         "backward of whole models on one GPU, by GPU and model.\n",
+         "backward of whole models on one GPU, by GPU and model.\n"
+         "'collectives' [FILE|FOLDER...]: measured tables of nccl-tests (all_gather, "
+         "reduce_scatter,\n"
+         "all_reduce) by table and size, with and without calibration; a degraded one is "
+         "explained by one\n"
+         "setting. What the tables ran on follows from rules in results/collectives/machines.yaml "
+         "and --facts.\n",
      .examples = {{"fsdpsim validate --source torchtitan --limit 5",
                    "one source, its worst five rows"},
                   {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},
      .min_arguments = 0,
-     .max_arguments = 2,
+     .max_arguments = -1,
      .play = verb_validate},
     {.id = VERB_DB,
      .name = "db",
