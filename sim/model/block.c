@@ -120,13 +120,16 @@ static void dropout(struct block *block, struct kernel_sink *sink, const char *n
 static void end_child(struct block *block, enum block_part part, const char *name,
                       int64_t saved_bytes, int64_t input_bytes)
 {
+    const int32_t kernel_end = block->kind->forward.count;
     BUG_IF(block->child_count >= BLOCK_CHILDREN_MAX);
-    block->children[block->child_count++] =
-        (struct block_child){.part = part,
-                             .name = name,
-                             .saved_bytes = saved_bytes,
-                             .input_bytes = input_bytes,
-                             .kernel_end = block->kind->forward.count};
+    if (part == PART_NORM)
+        block->needed_end = kernel_end;
+    block->children[block->child_count++] = (struct block_child){.part = part,
+                                                                 .name = name,
+                                                                 .saved_bytes = saved_bytes,
+                                                                 .input_bytes = input_bytes,
+                                                                 .kernel_end = kernel_end,
+                                                                 .needed_end = block->needed_end};
 }
 
 static void norm_child(struct block *block, const char *name, bool follows_residual)
@@ -162,6 +165,8 @@ static void close_part(struct block *block, const char *post_norm, const char *n
     if (block->net->traits.norms_per_layer == 4)
         norm_child(block, post_norm, false);
     dropout(block, &block->forward, join_names(block->arena, name, ".dropout"));
+    if (mask > 0)
+        block->needed_end = block->kind->forward.count;
     block_op(block, &block->forward, is_last ? FUSION_RESIDUAL : FUSION_RESIDUAL_INSIDE,
              join_names(block->arena, name, ".residual"),
              (double)block->tokens * (double)block->net->h);

@@ -23,6 +23,7 @@ struct block_child {
     int64_t saved_bytes; /* kept for its backward, input included */
     int64_t input_bytes; /* 0: the input is another child's already (parallel blocks) */
     int32_t kernel_end;  /* in the forward list: its kernels end before this one */
+    int32_t needed_end;  /* from this one on they leave nothing that the backward reads */
 };
 
 struct block {
@@ -38,6 +39,7 @@ struct block {
     struct kernel_sink forward, backward;
     struct block_child children[BLOCK_CHILDREN_MAX];
     int32_t child_count;
+    int32_t needed_end; /* of the part being built */
     struct {
         struct param *items;
         int32_t count, capacity;

@@ -267,6 +267,7 @@ void attention_forward(struct block *block, const struct attention_part *part)
     else
         fused_attention(block, &block->forward, part);
     struct linear output = output_linear(block, part);
+    block->needed_end = block->kind->forward.count;
     linear_forward(block, &output);
 }
 

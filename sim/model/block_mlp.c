@@ -71,6 +71,7 @@ static void one_forward(struct block *block, const struct mlp *mlp)
         linear_forward(block, &linears[i]);
     block_op(block, &block->forward, activation_op(block, mlp->is_gated), mlp->activation,
              (double)block->tokens * (double)mlp->f);
+    block->needed_end = block->kind->forward.count;
     linear_forward(block, &linears[count - 1]);
 }
 
@@ -149,6 +150,8 @@ static void experts_forward(struct block *block)
     grouped_forward(block, &gate_up);
     block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", rows * (double)net->expert_f);
     grouped_forward(block, &down);
+    /* The weighted sum reads the experts' outputs in its backward. */
+    block->needed_end = block->kind->forward.count;
     block_op(block, sink, FUSION_COPY, "experts.combine", rows * (double)net->h);
     if (net->shared_f > 0) {
         const struct mlp shared = shared_mlp(block);

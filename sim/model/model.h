@@ -198,6 +198,7 @@ struct train_shape {
     enum dtype compute_dtype; /* param_dtype of mixed precision */
     enum activation_checkpointing checkpointing;
     int64_t checkpoint_every;
+    bool stops_early; /* recompute ends with the last tensor that the backward reads */
     enum attention_impl attention;
     enum loss_impl loss;
     int64_t loss_chunks;       /* of LOSS_EAGER: pieces the loss is computed in */

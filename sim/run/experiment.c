@@ -258,6 +258,11 @@ static void check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
+    if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
+        config_is_set(config, "train.activation_checkpointing.early_stop"))
+        config_error(config, "train.activation_checkpointing.early_stop",
+                     "it goes with a policy that recomputes: full, selective, per_child",
+                     "'early_stop' means nothing without activation checkpointing");
     policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
                        is_note);
 }
@@ -280,6 +285,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .checkpointing = is_every ? CHECKPOINT_EVERY
                                   : (enum activation_checkpointing)train->checkpointing.policy,
         .checkpoint_every = train->checkpointing.every,
+        .stops_early = train->checkpointing.early_stop,
         .attention = (enum attention_impl)train->attention,
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,

@@ -34,6 +34,7 @@ struct loss_config {
 struct checkpointing_config {
     int policy; /* enum activation_checkpointing */
     int64_t every;
+    bool early_stop;
 };
 
 struct train_config {

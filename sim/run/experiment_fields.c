@@ -71,6 +71,13 @@ static const struct field checkpointing_fields[] = {
      .min = 1,
      .max = 1 << 14,
      .help = "checkpoint every n-th block only"},
+    {.key = "early_stop",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct checkpointing_config, early_stop),
+     .default_text = "true",
+     .help = "recompute ends with the last tensor that the backward reads, not with the block: "
+             "torch.utils.checkpoint with use_reentrant=False, PyTorch 2.1 on; compiled blocks do "
+             "so always"},
     {0}};
 
 static const struct field_table checkpointing_table = {.name = "activation_checkpointing",

@@ -105,6 +105,78 @@ static void test_children(void)
     arena_release(&arena);
 }
 
+/* The last kernel that runs again. */
+static void check_last(const struct module_kind *block, const char *name)
+{
+    if (CHECK_TRUE(block->recompute.count > 0))
+        CHECK_TEXT(block->recompute.items[block->recompute.count - 1].name, name);
+}
+
+/*
+ * Early stop: nothing after the last tensor that the backward reads. That is the input of down, the
+ * last product, whose output goes into a sum: 2·T·f·h less, and the sum's kernel. By child also o:
+ * 2·T·h·h. Compiled it is so without the flag.
+ */
+static void test_early_stop(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(4096, 1);
+    const double down_flop = 2.0 * 4096 * 14336 * 4096, o_flop = 2.0 * 4096 * 4096 * 4096;
+    shape.checkpointing = CHECKPOINT_FULL;
+    shape.stops_early = true;
+    const struct module_kind *block = block_of(&arena, shape);
+    CHECK_INT(block->forward.count - block->recompute.count, 2);
+    check_last(block, "act.mul");
+    CHECK_NEAR(block->model_flop - block->recompute_flop, down_flop, 1e-14);
+    shape.stops_early = false;
+    shape.is_compiled = true;
+    block = block_of(&arena, shape);
+    check_last(block, "act.mul");
+    CHECK_NEAR(block->model_flop - block->recompute_flop, down_flop, 1e-14);
+    shape.is_compiled = false;
+    shape.stops_early = true;
+    shape.checkpointing = CHECKPOINT_PER_CHILD;
+    block = block_of(&arena, shape);
+    CHECK_TRUE(!has_kernel(&block->recompute, "o_proj"));
+    CHECK_NEAR(block->model_flop - block->recompute_flop, down_flop + o_flop, 1e-14);
+    /* Selective keeps the output of down in any case: only the sum is left out. */
+    shape.checkpointing = CHECKPOINT_SELECTIVE_OP;
+    block = block_of(&arena, shape);
+    CHECK_INT(block->forward.count - block->recompute.count, 6);
+    CHECK_NEAR(block->recompute_flop, 2.0 * 4096 * 4096 * (1024 + 4096 + 14336), 1e-14);
+    arena_release(&arena);
+}
+
+/* What comes after the last product needs its output: dropout its mask, a norm behind the MLP
+   (Gemma 2) its input, the weighted sum of experts (Mixtral) their outputs. */
+static void test_early_stop_late(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(512, 1);
+    shape.checkpointing = CHECKPOINT_FULL;
+    shape.stops_early = true;
+    struct model_config config = fixture_small();
+    config.type = TYPE_GPT2;
+    config.decoder.num_key_value_heads = 6;
+    config.decoder.max_position_embeddings = 1024;
+    config.decoder.hidden_act = "gelu";
+    config.decoder.hidden_dropout = 0.1;
+    check_last(fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK), "mlp.dropout");
+    config = fixture_small();
+    config.type = TYPE_GEMMA2;
+    const struct module_kind *block =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_TRUE(has_kernel(&block->recompute, "down_proj"));
+    CHECK_NEAR(block->recompute_flop, block->model_flop, 1e-15);
+    config = fixture_small();
+    config.type = TYPE_MIXTRAL;
+    config.decoder.num_experts = 4;
+    config.decoder.num_experts_per_tok = 2;
+    check_last(fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK),
+               "experts.down_proj");
+    arena_release(&arena);
+}
+
 /* Every third of 32 blocks: 2, 5, ..., 29, ten of them, of another kind than the rest. */
 static void test_every(void)
 {
@@ -229,6 +301,8 @@ static void test_fused_losses(void)
 const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"published selective", test_published_selective},
                                               {"children", test_children},
+                                              {"early stop", test_early_stop},
+                                              {"early stop late", test_early_stop_late},
                                               {"every", test_every},
                                               {"korthikanti", test_korthikanti},
                                               {"eager norms", test_eager_norms},
