@@ -52,6 +52,11 @@ enum host_cost {
     HOST_LIMITER_WAKE,    /* FSDP1: from the event the limiter waits for to the next all-gather */
     HOST_FLAT_VIEW,       /* FSDP1: one parameter as a view of the gathered flat one */
     HOST_ORIG_PARAM,      /* … and with use_orig_params, what a gather and free of it add */
+    HOST_DDP_WALK,        /* DDP, find_unused_parameters: one node of the autograd graph */
+    HOST_ZERO_GRAD,       /* DeepSpeed: the hook of one parameter's gradient, and its share of the
+                             bucket's reduction */
+    HOST_ZERO_MODULE,     /* ZeRO-3: hooks before and behind one submodule, in one direction */
+    HOST_ZERO_FETCH,      /* ZeRO-3: gather, wait for and release one parameter */
     HOST_STEP,            /* Python between steps: data loader, logging, zero_grad */
     HOST_OPTIMIZER,       /* optimizer.step() of one parameter group, fused */
     HOST_OPTIMIZER_PARAM, /* … and per parameter tensor */

@@ -166,6 +166,9 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     experiment->train = root->train;
     experiment->mesh = root->mesh;
     experiment->fsdp = root->fsdp;
+    experiment->ddp = root->ddp;
+    experiment->zero = root->zero;
+    precision_resolve(config, experiment->fsdp.api, &experiment->train.precision);
     experiment->simulate = root->simulate;
     experiment->mfu_convention = root->mfu_convention;
     if (experiment->model_config.name == NULL)
@@ -263,8 +266,12 @@ static void check_built(struct experiment *experiment, bool is_note)
         config_error(config, "train.activation_checkpointing.early_stop",
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
-    policy_check_built(config, &experiment->fsdp, &experiment->mesh, &experiment->train.precision,
-                       is_note);
+    const struct policy_config policy = {.fsdp = &experiment->fsdp,
+                                         .ddp = &experiment->ddp,
+                                         .zero = &experiment->zero,
+                                         .mesh = &experiment->mesh,
+                                         .precision = &experiment->train.precision};
+    policy_check_built(config, &policy, is_note);
 }
 
 void experiment_note_unbuilt(struct experiment *experiment)
@@ -321,6 +328,8 @@ enum status experiment_build(struct experiment *experiment)
         return status;
     const struct policy_settings settings = {
         .fsdp = experiment->fsdp,
+        .ddp = experiment->ddp,
+        .zero = experiment->zero,
         .precision = train->precision,
         .optimizer = train->optimizer,
         .shard_group = {.ranks = experiment->mesh.dp_shard,
@@ -330,6 +339,8 @@ enum status experiment_build(struct experiment *experiment)
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_clipping = train->max_grad_norm > 0,
+        .checks_gradients = experiment->fsdp.api == API_ZERO1 ||
+                            experiment->fsdp.api == API_ZERO2 || experiment->fsdp.api == API_ZERO3,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
     return build_layout(experiment);

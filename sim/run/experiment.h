@@ -67,6 +67,8 @@ struct experiment {
     struct train_config train;
     struct mesh_config mesh;
     struct fsdp_config fsdp;
+    struct ddp_config ddp;
+    struct zero_config zero;
     struct simulate_config simulate;
     struct ideal ideal;
     int mfu_convention;

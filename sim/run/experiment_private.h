@@ -16,6 +16,8 @@ struct root_config {
     struct train_config train;
     struct mesh_config mesh;
     struct fsdp_config fsdp;
+    struct ddp_config ddp;
+    struct zero_config zero;
     struct simulate_config simulate;
     int mfu_convention;
 };

@@ -253,15 +253,27 @@ void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
             fsdp_free(builder, builder->modules[i].unit, builder->modules[i].output);
 }
 
+void fsdp_begin_backward(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_module *module = &builder->modules[index];
+    enter_checkpoint(builder, index);
+    fsdp_alloc(builder, module->unit, module->recomputed);
+    fsdp_alloc(builder, module->unit, module->backward_temp);
+}
+
 void fsdp_run_backward(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
+    fsdp_begin_backward(builder, index);
+    fsdp_alloc(builder, module->unit, module->grads);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, module->unit, module->backward);
+    fsdp_end_backward(builder, index);
+}
+
+void fsdp_end_backward(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
-    enter_checkpoint(builder, index);
-    fsdp_alloc(builder, unit, module->recomputed);
-    fsdp_alloc(builder, unit, module->backward_temp);
-    fsdp_alloc(builder, unit, module->grads);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, unit, module->backward);
     fsdp_free(builder, unit, module->backward_temp);
     fsdp_free(builder, unit, module->recomputed);
     fsdp_free(builder, unit, module->saved);

@@ -35,6 +35,18 @@ struct fsdp_module {
     int32_t forward, backward; /* segments */
 };
 
+/* The gradient of some parameters of a module, made when backward has run so many of its kernels.
+ */
+struct fsdp_gradient {
+    int32_t kernel_end; /* of the module's backward segment */
+    int64_t numel;
+    int32_t tensors;
+};
+struct fsdp_gradients {
+    struct fsdp_gradient *items; /* in the order in which backward makes them */
+    int32_t count, capacity;
+};
+
 struct fsdp_builder {
     struct arena *arena;
     const struct model *model;
@@ -43,10 +55,13 @@ struct fsdp_builder {
     struct fsdp_unit *units; /* root first, then traversal order */
     int32_t unit_count;
     struct fsdp_module *modules;
+    struct fsdp_gradients *gradients; /* by kind of module; after fsdp_order_gradients */
     /* optimizer.c; -1: none */
     int32_t norm_all_reduce; /* collective */
-    int32_t norm_segment, scale_segment, optimizer_segment;
-    int32_t optimizer_temporary; /* tensor */
+    int32_t unscale_segment, norm_segment, scale_segment, optimizer_segment;
+    int32_t to_master_segment, from_master_segment;
+    int32_t norm_event;                        /* the host waits for what was found */
+    int32_t optimizer_temporary, master_grads; /* tensors */
 };
 
 /* fsdp_common.c: entries of the program's tables; a tensor or pass without bytes is not made: -1.
@@ -92,6 +107,10 @@ void fsdp_add_workspace(struct fsdp_builder *builder);
 bool fsdp_is_first_of_unit(const struct fsdp_builder *builder, int32_t module);
 bool fsdp_is_last_of_unit(const struct fsdp_builder *builder, int32_t module);
 void fsdp_run_forward(struct fsdp_builder *builder, int32_t module);
+/* Backward: what it holds beside gradients, its kernels, and what it gives back. */
+void fsdp_begin_backward(struct fsdp_builder *builder, int32_t module);
+void fsdp_end_backward(struct fsdp_builder *builder, int32_t module);
+/* All three, with gradients that stay. */
 void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
 /* The gradients of a unit's parameters as backward wrote them. */
 void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
@@ -105,6 +124,13 @@ void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t unit);
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t unit);
 /* The reduced shard becomes, or is added to, the sharded gradient. */
 void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t unit, int stream);
+
+/* fsdp_gradient_order.c: backward cut where gradients are made. */
+void fsdp_order_gradients(struct fsdp_builder *builder);
+/* The kernels of backward that end with gradient `index` of a module like this one, and behind them
+ * so many passes over it, each of so many bytes an element. */
+int32_t fsdp_add_gradient_slice(struct fsdp_builder *builder, int32_t module, int32_t index,
+                                const double *pass_bytes, int32_t pass_count);
 
 /* optimizer.c */
 /* After a unit's shard: its state. */

@@ -12,6 +12,13 @@
  *
  * adamw_8bit keeps both moments in a byte each (bitsandbytes, with a 4-byte scale per 256
  * elements).
+ *
+ * With a master copy (`master_dtype`: DDP under Apex or Megatron, DeepSpeed) the shard's gradients
+ * are first cast to fp32 (a temporary), clipping scales that, the update runs on the master copy,
+ * and a last pass writes the parameters: 6 + 28 + 6 B a bf16 parameter.
+ *
+ * fp16 has a loss scale: a pass unscales the gradients and looks for infinities, and the host waits
+ * for what it found (torch.amp.GradScaler; DeepSpeed only looks, and unscales while it clips).
  */
 #include "schedule/fsdp_private.h"
 
@@ -62,8 +69,31 @@ double optimizer_state_bytes(const struct optimizer_config *optimizer)
     return updates[optimizer->name].states * element_bytes(optimizer);
 }
 
+/* What the update reads and writes. */
+static enum dtype update_dtype(const struct precision_config *precision)
+{
+    return precision->master_dtype != MASTER_NONE ? (enum dtype)(precision->master_dtype - 1)
+                                                  : (enum dtype)precision->storage_dtype;
+}
+
+static bool has_master(const struct fsdp_builder *builder)
+{
+    return builder->settings->precision.master_dtype != MASTER_NONE;
+}
+
+/* The master copy of a unit's shard, which stays. */
+static void add_master(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_unit *unit = &builder->units[index];
+    const int64_t bytes = dtype_bytes(update_dtype(&builder->settings->precision));
+    fsdp_hold(builder, fsdp_add_unit_tensor(builder, index, "master",
+                                            has_master(builder) ? unit->shard * bytes : 0,
+                                            MEMORY_OPTIMIZER, FSDP_COMPUTE));
+}
+
 void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
 {
+    add_master(builder, index);
     struct fsdp_unit *unit = &builder->units[index];
     const struct update *update = &updates[builder->settings->optimizer.name];
     const double bytes = (double)unit->shard * optimizer_state_bytes(&builder->settings->optimizer);
@@ -101,7 +131,7 @@ static int32_t add_update_segment(struct fsdp_builder *builder, const struct sha
 {
     const struct optimizer_config *optimizer = &builder->settings->optimizer;
     const struct update *update = &updates[optimizer->name];
-    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
+    const enum dtype storage = update_dtype(&builder->settings->precision);
     const bool is_fused =
         optimizer->impl == OPTIMIZER_FUSED || optimizer->name == OPTIMIZER_ADAMW_8BIT;
     const struct update_pass *passes = is_fused ? update->fused : update->passes;
@@ -129,20 +159,56 @@ static int32_t add_update_segment(struct fsdp_builder *builder, const struct sha
                                                       .is_optimizer = true});
 }
 
+/* Clipping, and with fp16 the check for infinities, read the gradients as they are stored; with a
+   master copy what is scaled is their cast. */
+static void setup_norm(struct fsdp_builder *builder, double elements)
+{
+    const struct policy_settings *settings = builder->settings;
+    const enum dtype storage = (enum dtype)settings->precision.storage_dtype;
+    const enum dtype updated = update_dtype(&settings->precision);
+    const double grad_bytes = elements * (double)dtype_bytes(storage);
+    builder->norm_segment = builder->scale_segment = builder->norm_all_reduce = -1;
+    builder->unscale_segment = builder->norm_event = -1;
+    if (settings->precision.param_dtype == DTYPE_FP16)
+        builder->unscale_segment =
+            fsdp_add_pass(builder, "unscale_gradients", KERNEL_ELEMENTWISE, storage,
+                          (settings->checks_gradients ? 1 : 2) * grad_bytes, true);
+    if (settings->is_clipping || settings->checks_gradients) {
+        builder->norm_segment =
+            fsdp_add_pass(builder, "gradient_norm", KERNEL_REDUCE, storage, grad_bytes, true);
+        builder->scale_segment =
+            fsdp_add_pass(builder, "clip_gradients", KERNEL_ELEMENTWISE, updated,
+                          2 * elements * (double)dtype_bytes(updated), true);
+        builder->norm_all_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4);
+    }
+    if (builder->unscale_segment >= 0 || settings->checks_gradients)
+        builder->norm_event = fsdp_add_event(builder, "gradients_checked", "optimizer");
+}
+
+static void setup_master(struct fsdp_builder *builder, const struct shard_sizes *sizes)
+{
+    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
+    const enum dtype updated = update_dtype(&builder->settings->precision);
+    const bool casts = has_master(builder) && storage != updated;
+    const double moved =
+        casts ? (double)sizes->elements * (double)(dtype_bytes(storage) + dtype_bytes(updated)) : 0;
+    builder->to_master_segment =
+        fsdp_add_pass(builder, "gradients_to_master", KERNEL_CAST, storage, moved, true);
+    builder->from_master_segment =
+        fsdp_add_pass(builder, "parameters_from_master", KERNEL_CAST, storage, moved, true);
+    builder->master_grads = fsdp_add_tensor(
+        builder, (struct tensor){.name = "master_gradients",
+                                 .bytes = casts ? sizes->elements * dtype_bytes(updated) : 0,
+                                 .category = MEMORY_TEMPORARIES,
+                                 .unit = -1});
+}
+
 void optimizer_setup(struct fsdp_builder *builder)
 {
     const struct optimizer_config *optimizer = &builder->settings->optimizer;
-    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
     const struct shard_sizes sizes = measure_shard(builder);
-    const double grad_bytes = (double)sizes.elements * (double)dtype_bytes(storage);
-    builder->norm_segment = builder->scale_segment = builder->norm_all_reduce = -1;
-    if (builder->settings->is_clipping) {
-        builder->norm_segment =
-            fsdp_add_pass(builder, "gradient_norm", KERNEL_REDUCE, storage, grad_bytes, true);
-        builder->scale_segment = fsdp_add_pass(builder, "clip_gradients", KERNEL_ELEMENTWISE,
-                                               storage, 2 * grad_bytes, true);
-        builder->norm_all_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4);
-    }
+    setup_norm(builder, (double)sizes.elements);
+    setup_master(builder, &sizes);
     builder->optimizer_segment = add_update_segment(builder, &sizes);
     const int64_t temporary = optimizer->impl == OPTIMIZER_FOREACH   ? sizes.elements
                               : optimizer->impl == OPTIMIZER_FORLOOP ? sizes.largest
@@ -166,6 +232,21 @@ void optimizer_free_gradients(struct fsdp_builder *builder)
     }
 }
 
+/* The norm of the whole gradient; where the host looks at it, it waits. */
+static void take_norm(struct fsdp_builder *builder, int32_t tensors)
+{
+    if (builder->unscale_segment >= 0 || builder->norm_segment >= 0) {
+        fsdp_host(builder, HOST_OPTIMIZER, -1, 1);
+        fsdp_host(builder, HOST_OPTIMIZER_PARAM, -1, tensors);
+    }
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->unscale_segment);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
+    if (builder->settings->shard_group.ranks > 1)
+        fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
+    fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, -1, builder->norm_event);
+    fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, -1, builder->norm_event);
+}
+
 void optimizer_step(struct fsdp_builder *builder)
 {
     int32_t tensors = 0;
@@ -173,14 +254,10 @@ void optimizer_step(struct fsdp_builder *builder)
         tensors += builder->units[i].optimizer_tensors;
     if (tensors == 0)
         return;
-    if (builder->settings->is_clipping) {
-        fsdp_host(builder, HOST_OPTIMIZER, -1, 1);
-        fsdp_host(builder, HOST_OPTIMIZER_PARAM, -1, tensors);
-        fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
-        if (builder->settings->shard_group.ranks > 1)
-            fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
-        fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->scale_segment);
-    }
+    take_norm(builder, tensors);
+    fsdp_alloc(builder, -1, builder->master_grads);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->to_master_segment);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->scale_segment);
     fsdp_host(builder, HOST_OPTIMIZER, -1, 1);
     fsdp_host(builder, HOST_OPTIMIZER_PARAM, -1, tensors);
     for (int32_t i = 0; i < builder->unit_count; i++)
@@ -188,4 +265,6 @@ void optimizer_step(struct fsdp_builder *builder)
     fsdp_alloc(builder, -1, builder->optimizer_temporary);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->optimizer_segment);
     fsdp_free(builder, -1, builder->optimizer_temporary);
+    fsdp_free(builder, -1, builder->master_grads);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->from_master_segment);
 }

@@ -46,6 +46,25 @@ struct fsdp_config {
     bool separate_reduce_scatter_communicator;
 };
 
+struct ddp_config { /* torch.nn.parallel.DistributedDataParallel */
+    int64_t bucket_cap_mb;
+    bool gradient_as_bucket_view, find_unused_parameters, static_graph;
+    bool no_sync; /* all microbatches of a step but the last run under no_sync() */
+};
+
+struct zero_config {  /* DeepSpeed's zero_optimization; counts of elements */
+    int overlap_comm; /* enum zero_overlap */
+    bool contiguous_gradients, reduce_scatter, use_multi_rank_bucket_allreduce;
+    int64_t reduce_bucket_size, allgather_bucket_size, sub_group_size;
+    int64_t prefetch_bucket_size, param_persistence_threshold; /* stage 3 */
+    int64_t max_live_parameters, max_reuse_distance;           /* stage 3 */
+    int64_t hpz_partition_size;
+    bool quantized_weights, quantized_gradients;
+    int offload_optimizer, offload_param; /* enum zero_offload */
+};
+enum zero_overlap { OVERLAP_AUTO, OVERLAP_ON, OVERLAP_OFF }; /* auto: stage 3 alone */
+enum zero_offload { OFFLOAD_NONE, OFFLOAD_CPU, OFFLOAD_NVME };
+
 enum { MASTER_NONE = 0 };
 struct precision_config {
     int param_dtype, reduce_dtype, storage_dtype; /* enum dtype */
@@ -63,6 +82,8 @@ struct mesh_config {
 };
 
 extern const struct field_table fsdp_table;
+extern const struct field_table ddp_table;
+extern const struct field_table zero_table;
 extern const struct field_table precision_table;
 extern const struct field_table optimizer_table;
 extern const struct field_table mesh_table;
@@ -76,20 +97,32 @@ const char *policy_api_name(int api);
 MUST_CHECK enum status mesh_resolve(struct config *config, const char *path,
                                     struct mesh_config *mesh, int64_t gpus);
 
-/* What is valid but cannot be played yet: tp > 1, pp > 1, api ddp, …: errors (is_note: notes). */
-void policy_check_built(struct config *config, const struct fsdp_config *fsdp,
-                        const struct mesh_config *mesh, const struct precision_config *precision,
-                        bool is_note);
+/* dtypes that the framework derives from others, where nothing is written. */
+void precision_resolve(struct config *config, int api, struct precision_config *precision);
+
+struct policy_config {
+    const struct fsdp_config *fsdp;
+    const struct ddp_config *ddp;
+    const struct zero_config *zero;
+    const struct mesh_config *mesh;
+    const struct precision_config *precision;
+};
+/* What is valid but cannot be played yet: tp > 1, pp > 1, offload, …: errors (is_note: notes). Keys
+   that mean nothing for the chosen api are errors always. */
+void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note);
 
 struct policy_settings {
     struct fsdp_config fsdp;
+    struct ddp_config ddp;
+    struct zero_config zero;
     struct precision_config precision;
     struct optimizer_config optimizer;
-    struct group shard_group; /* the ranks a unit is sharded over */
+    struct group shard_group; /* the ranks a unit is sharded over, or that reduce its gradients */
     int64_t grad_accum;
     bool is_compiled;
     bool is_checkpoint_per_child;
     bool is_clipping;        /* gradient norm clipping */
+    bool checks_gradients;   /* the host looks at the norm before each update (DeepSpeed) */
     int64_t workspace_bytes; /* cuBLAS, inside the allocator */
 };
 
@@ -98,6 +131,11 @@ struct program *fsdp2_build(struct arena *arena, const struct model *model,
                             const struct policy_settings *settings);
 struct program *fsdp1_build(struct arena *arena, const struct model *model,
                             const struct policy_settings *settings);
+struct program *ddp_build(struct arena *arena, const struct model *model,
+                          const struct policy_settings *settings);
+/* zero1, zero2, zero3 by settings->fsdp.api. */
+struct program *zero_build(struct arena *arena, const struct model *model,
+                           const struct policy_settings *settings);
 /* That of settings->fsdp.api, which must be built (policy_check_built). */
 struct program *policy_build(struct arena *arena, const struct model *model,
                              const struct policy_settings *settings);

@@ -18,5 +18,6 @@ extern const struct check_case policy_cases[];
 extern const struct check_case optimizer_cases[];
 extern const struct check_case fsdp1_cases[];
 extern const struct check_case fsdp1_played_cases[];
+extern const struct check_case ddp_cases[];
 
 #endif

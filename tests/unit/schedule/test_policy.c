@@ -5,10 +5,9 @@ static const struct {
     const char *overrides;
     const char *text;
 } unbuilt[] = {
-    {"fsdp.api=ddp", "'api: ddp' cannot be simulated yet"},
-    {"fsdp.api=zero1", "'api: zero1' cannot be simulated yet"},
-    {"fsdp.api=zero2", "'api: zero2' cannot be simulated yet"},
-    {"fsdp.api=zero3", "'api: zero3' cannot be simulated yet"},
+    {"fsdp={api: zero1}", "'api: zero1' cannot be simulated yet"},
+    {"fsdp={api: zero2}", "'api: zero2' cannot be simulated yet"},
+    {"fsdp={api: zero3}", "'api: zero3' cannot be simulated yet"},
     {"fsdp.reshard_after_forward=3", "'reshard_after_forward: 3' cannot be simulated yet"},
     {"fsdp.forward_prefetch=3", "'forward_prefetch: 3' cannot be simulated yet"},
     {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
@@ -27,6 +26,17 @@ static const struct {
 } meaningless[] = {
     {"fsdp.backward_prefetch=pre", "'backward_prefetch' means nothing for 'api: fsdp2'"},
     {"train.precision.master_dtype=fp32", "'api: fsdp2' keeps no separate master copy"},
+    {"ddp.bucket_cap_mb=25", "'ddp' means nothing for 'api: fsdp2'"},
+    {"zero.overlap_comm=true", "'zero' means nothing for 'api: fsdp2'"},
+    {"fsdp={api: ddp, wrap: block}", "'wrap' means nothing for 'api: ddp'"},
+    {"fsdp={api: ddp, reshard_after_forward: true}",
+     "'reshard_after_forward' means nothing for 'api: ddp'"},
+    {"fsdp={api: ddp}; train.precision.storage_dtype=bf16; train.precision.reduce_dtype=fp32",
+     "'api: ddp' reduces gradients as they are stored, in bf16"},
+    {"fsdp={api: ddp}; train.precision.param_dtype=fp32; train.precision.storage_dtype=bf16",
+     "'api: ddp' cannot compute in fp32 with parameters of bf16"},
+    {"fsdp={api: ddp}; train.precision.master_dtype=fp32",
+     "parameters of fp32 need no master copy"},
 };
 
 static void check_refused(const char *overrides, const char *text)
@@ -72,9 +82,10 @@ static void test_noted(void)
 static void test_all_told(void)
 {
     struct played played;
-    CHECK_INT(played_try(&played, TWO_BLOCKS,
-                         "fsdp.api=ddp; mesh.tp=2; train.precision.param_dtype=fp16"),
-              STATUS_INPUT);
+    CHECK_INT(
+        played_try(&played, TWO_BLOCKS,
+                   "fsdp.reshard_after_forward=3; mesh.tp=2; train.precision.param_dtype=fp16"),
+        STATUS_INPUT);
     CHECK_INT(played.diag.error_count, 3);
     played_release(&played);
 }

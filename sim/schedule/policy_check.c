@@ -1,0 +1,278 @@
+/* schedule/policy_check.c: what of a policy's settings has a meaning, and what can be played. */
+#include <inttypes.h>
+
+#include "schedule/policy.h"
+
+static void complain(struct config *config, bool is_note, const char *path, const char *hint,
+                     const char *text)
+{
+    if (is_note)
+        diag_add(config->diag, DIAG_NOTE, config_place(config, path), hint, "%s", text);
+    else
+        config_error(config, path, hint, "%s", text);
+}
+
+static bool is_zero(int api)
+{
+    return api == API_ZERO1 || api == API_ZERO2 || api == API_ZERO3;
+}
+
+/* ---- dtypes --------------------------------------------------------------------------------- */
+
+static void derive(struct config *config, const char *path, int *member, int value,
+                   const char *text, const char *origin)
+{
+    if (config_is_set(config, path) || *member == value)
+        return;
+    *member = value;
+    config_add_derived(config, path, text, origin);
+}
+
+void precision_resolve(struct config *config, int api, struct precision_config *precision)
+{
+    const char *name = policy_api_name(api);
+    if (is_zero(api)) {
+        derive(config, "train.precision.storage_dtype", &precision->storage_dtype,
+               precision->param_dtype, dtype_name((enum dtype)precision->param_dtype),
+               arena_printf(config->arena, "%s keeps param_dtype", name));
+        if (precision->storage_dtype != DTYPE_FP32)
+            derive(config, "train.precision.master_dtype", &precision->master_dtype, DTYPE_FP32 + 1,
+                   "fp32", arena_printf(config->arena, "%s keeps a master copy", name));
+    }
+    if (is_zero(api) || api == API_DDP)
+        derive(config, "train.precision.reduce_dtype", &precision->reduce_dtype,
+               precision->storage_dtype, dtype_name((enum dtype)precision->storage_dtype),
+               arena_printf(config->arena, "%s reduces gradients as they are", name));
+}
+
+static void check_ddp_precision(struct config *config, const struct precision_config *precision)
+{
+    const bool is_autocast = precision->storage_dtype == DTYPE_FP32;
+    if (precision->param_dtype != precision->storage_dtype && !is_autocast)
+        config_error(config, "train.precision.storage_dtype",
+                     "fp32 (autocast to param_dtype), or the same as param_dtype",
+                     "'api: ddp' cannot compute in %s with parameters of %s",
+                     dtype_name((enum dtype)precision->param_dtype),
+                     dtype_name((enum dtype)precision->storage_dtype));
+    if (precision->reduce_dtype != precision->storage_dtype && !is_autocast)
+        config_error(
+            config, "train.precision.reduce_dtype",
+            "leave it out; with fp32 parameters bf16 and fp16 stand for the compress hooks",
+            "'api: ddp' reduces gradients as they are stored, in %s",
+            dtype_name((enum dtype)precision->storage_dtype));
+}
+
+static void check_precision(struct config *config, int api,
+                            const struct precision_config *precision)
+{
+    const bool has_master = precision->master_dtype != MASTER_NONE;
+    if (has_master && (api == API_FSDP2 || api == API_FSDP1))
+        config_error(config, "train.precision.master_dtype",
+                     "'storage_dtype' is what the optimizer sees",
+                     "'api: %s' keeps no separate master copy", policy_api_name(api));
+    if (has_master && precision->storage_dtype == DTYPE_FP32 && (is_zero(api) || api == API_DDP))
+        config_error(config, "train.precision.master_dtype", "none",
+                     "parameters of fp32 need no master copy");
+    if (is_zero(api) && precision->storage_dtype != precision->param_dtype)
+        config_error(config, "train.precision.storage_dtype",
+                     "leave it out; 'master_dtype: fp32' is what the optimizer sees",
+                     "'api: %s' keeps parameters in param_dtype, not in %s", policy_api_name(api),
+                     dtype_name((enum dtype)precision->storage_dtype));
+    if (api == API_DDP)
+        check_ddp_precision(config, precision);
+}
+
+/* ---- keys ----------------------------------------------------------------------------------- */
+
+enum { FOR_FSDP2 = 1, FOR_FSDP1 = 2, FOR_DDP = 4, FOR_ZERO12 = 8, FOR_ZERO3 = 16 };
+
+static int bit_of(int api)
+{
+    switch ((enum policy_api)api) {
+    case API_FSDP2:
+        return FOR_FSDP2;
+    case API_FSDP1:
+        return FOR_FSDP1;
+    case API_DDP:
+        return FOR_DDP;
+    case API_ZERO1:
+    case API_ZERO2:
+        return FOR_ZERO12;
+    case API_ZERO3:
+        return FOR_ZERO3;
+    }
+    BUG("no such api %d", api);
+}
+
+/* Keys that belong to some policies alone. The first match of a section that was written wins. */
+static const struct {
+    const char *path;
+    int apis;
+    const char *hint;
+} owned_keys[] = {
+    {"fsdp.backward_prefetch", FOR_FSDP1,
+     "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before"},
+    {"fsdp.sharding_strategy", FOR_FSDP1,
+     "it belongs to 'api: fsdp1'; with fsdp2 say 'reshard_after_forward'"},
+    {"fsdp.limit_all_gathers", FOR_FSDP1,
+     "it belongs to 'api: fsdp1'; fsdp2 never blocks the host"},
+    {"fsdp.use_orig_params", FOR_FSDP1, "it belongs to 'api: fsdp1'; fsdp2 has no flat parameters"},
+    {"fsdp.reshard_after_forward", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; with fsdp1 say 'sharding_strategy'"},
+    {"fsdp.reduce_scatter_buffers", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; fsdp1 waits for no reduce-scatter before the end"},
+    {"fsdp.separate_reduce_scatter_communicator", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; fsdp1 has one communicator"},
+    {"fsdp.wrap", FOR_FSDP2 | FOR_FSDP1,
+     "it belongs to fsdp2 and fsdp1; the others work on single parameters"},
+    {"fsdp.forward_prefetch", FOR_FSDP2 | FOR_FSDP1,
+     "it belongs to fsdp2 and fsdp1; zero3 has 'zero.prefetch_bucket_size'"},
+    {"ddp", FOR_DDP, "the section 'ddp' belongs to 'api: ddp'"},
+    {"zero", FOR_ZERO12 | FOR_ZERO3, "the section 'zero' belongs to zero1, zero2 and zero3"},
+    {"zero.reduce_scatter", FOR_ZERO12, "it belongs to zero1 and zero2; zero3 always scatters"},
+    {"zero.use_multi_rank_bucket_allreduce", FOR_ZERO12, "it belongs to zero1 and zero2"},
+    {"zero.allgather_bucket_size", FOR_ZERO12,
+     "it belongs to zero1 and zero2; zero3 has 'prefetch_bucket_size'"},
+    {"zero.sub_group_size", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.prefetch_bucket_size", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.param_persistence_threshold", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.max_live_parameters", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.max_reuse_distance", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.zero_hpz_partition_size", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.zero_quantized_weights", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.zero_quantized_gradients", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.offload_param", FOR_ZERO3, "it belongs to zero3"},
+};
+
+static const char *last_word(const char *path)
+{
+    const char *word = path;
+    for (const char *at = path; *at != '\0'; at++)
+        word = *at == '.' ? at + 1 : word;
+    return word;
+}
+
+static void check_keys(struct config *config, const struct fsdp_config *fsdp)
+{
+    const bool uses_zero = is_zero(fsdp->api);
+    for (size_t i = 0; i < sizeof(owned_keys) / sizeof(owned_keys[0]); i++) {
+        const char *path = owned_keys[i].path;
+        const bool is_inside = path[0] == 'z' && last_word(path) != path;
+        if ((owned_keys[i].apis & bit_of(fsdp->api)) != 0 || !config_is_set(config, path) ||
+            (is_inside && !uses_zero))
+            continue;
+        config_error(config, path, owned_keys[i].hint, "'%s' means nothing for 'api: %s'",
+                     last_word(path), policy_api_name(fsdp->api));
+    }
+    if (fsdp->api == API_FSDP1 && fsdp->wrap == WRAP_TORCHTITAN)
+        config_error(config, "fsdp.wrap", "'block': what is no block belongs to the root",
+                     "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
+    if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
+        config_error(config, "fsdp.forward_prefetch", "true or false",
+                     "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
+}
+
+/* ---- what can be played --------------------------------------------------------------------- */
+
+static void check_mesh_built(struct config *config, const struct mesh_config *mesh, bool is_note)
+{
+    const struct {
+        const char *path;
+        int64_t size;
+    } rows[] = {{"mesh.pp", mesh->pp},
+                {"mesh.dp_replicate", mesh->dp_replicate},
+                {"mesh.cp", mesh->cp},
+                {"mesh.ep", mesh->ep},
+                {"mesh.tp", mesh->tp}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].size == 1)
+            continue;
+        complain(config, is_note, rows[i].path, "only 'dp_shard' may differ from 1 so far",
+                 arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
+                              last_word(rows[i].path), rows[i].size));
+    }
+}
+
+static void check_fsdp_built(struct config *config, const struct fsdp_config *fsdp, bool is_note)
+{
+    if (fsdp->reshard_after_forward > 1)
+        complain(config, is_note, "fsdp.reshard_after_forward", "true or false so far",
+                 arena_printf(config->arena,
+                              "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
+                              fsdp->reshard_after_forward));
+    if (fsdp->forward_prefetch > 0 && fsdp->api == API_FSDP2)
+        complain(config, is_note, "fsdp.forward_prefetch",
+                 "0 so far: prefetch as far as the host runs ahead",
+                 arena_printf(config->arena,
+                              "'forward_prefetch: %" PRId64 "' cannot be simulated yet",
+                              fsdp->forward_prefetch));
+}
+
+static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)
+{
+    const struct {
+        const char *path;
+        bool is_asked;
+        const char *hint;
+    } rows[] = {
+        {"zero.zero_hpz_partition_size", zero->hpz_partition_size > 1, "1 so far"},
+        {"zero.zero_quantized_weights", zero->quantized_weights, "false so far"},
+        {"zero.zero_quantized_gradients", zero->quantized_gradients, "false so far"},
+        {"zero.offload_optimizer", zero->offload_optimizer != OFFLOAD_NONE, "none so far"},
+        {"zero.offload_param", zero->offload_param != OFFLOAD_NONE, "none so far"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].is_asked)
+            complain(config, is_note, rows[i].path, rows[i].hint,
+                     arena_printf(config->arena, "'%s' cannot be simulated yet",
+                                  last_word(rows[i].path)));
+}
+
+static void check_fp16_built(struct config *config, const struct policy_config *policy,
+                             bool is_note)
+{
+    const struct precision_config *precision = policy->precision;
+    const bool is_fsdp = policy->fsdp->api == API_FSDP2 || policy->fsdp->api == API_FSDP1;
+    if (!is_fsdp || (precision->param_dtype != DTYPE_FP16 && precision->reduce_dtype != DTYPE_FP16))
+        return;
+    complain(config, is_note,
+             precision->param_dtype == DTYPE_FP16 ? "train.precision.param_dtype"
+                                                  : "train.precision.reduce_dtype",
+             "bf16 or fp32 so far (fp16 needs loss scaling and two more passes)",
+             arena_printf(config->arena, "'fp16' cannot be simulated yet with 'api: %s'",
+                          policy_api_name(policy->fsdp->api)));
+}
+
+void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note)
+{
+    check_keys(config, policy->fsdp);
+    check_fsdp_built(config, policy->fsdp, is_note);
+    if (is_zero(policy->fsdp->api))
+        complain(config, is_note, "fsdp.api",
+                 "simulated so far: fsdp2, fsdp1, ddp; 'memory' knows them all",
+                 arena_printf(config->arena, "'api: %s' cannot be simulated yet",
+                              policy_api_name(policy->fsdp->api)));
+    if (is_zero(policy->fsdp->api))
+        check_zero_built(config, policy->zero, is_note);
+    check_precision(config, policy->fsdp->api, policy->precision);
+    check_fp16_built(config, policy, is_note);
+    check_mesh_built(config, policy->mesh, is_note);
+}
+
+struct program *policy_build(struct arena *arena, const struct model *model,
+                             const struct policy_settings *settings)
+{
+    switch ((enum policy_api)settings->fsdp.api) {
+    case API_FSDP2:
+        return fsdp2_build(arena, model, settings);
+    case API_FSDP1:
+        return fsdp1_build(arena, model, settings);
+    case API_DDP:
+        return ddp_build(arena, model, settings);
+    case API_ZERO1:
+    case API_ZERO2:
+    case API_ZERO3:
+        return zero_build(arena, model, settings);
+    }
+    BUG("no program of api %d", settings->fsdp.api);
+}
