@@ -16,6 +16,8 @@ struct bench_part {
 static const struct bench_part parts[] = {
     {"queue", "engine beside a bare 4-ary heap, hold model", bench_queue},
     {"maxmin", "max-min solves, small to large", bench_maxmin},
+    {"flows", "random systems of links and flows, beside SimGrid", bench_flows},
+    {"collective", "one collective: layout, plan and play", bench_collective},
     {"run", "whole runs of Llama-3.1-8B: load and play", bench_run},
 };
 
@@ -56,7 +58,7 @@ int main(int argc, char **argv)
             continue;
         fprintf(stderr, "error: unknown part '%s'\n", argv[a]);
         for (int i = 0; i < PART_COUNT; i++)
-            fprintf(stderr, "  %-8s %s\n", parts[i].name, parts[i].help);
+            fprintf(stderr, "  %-10s %s\n", parts[i].name, parts[i].help);
         return 2;
     }
     for (int i = 0; i < PART_COUNT; i++) {

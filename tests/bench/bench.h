@@ -19,6 +19,8 @@ double bench_median(double *values);
 
 void bench_queue(void);
 void bench_maxmin(void);
+void bench_flows(void);
+void bench_collective(void);
 void bench_run(void);
 
 #endif
