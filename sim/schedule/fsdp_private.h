@@ -56,6 +56,7 @@ struct fsdp_builder {
     int32_t unit_count;
     struct fsdp_module *modules;
     struct fsdp_gradients *gradients; /* by kind of module; after fsdp_order_gradients */
+    int64_t update_elements;          /* the optimizer takes so many at a time; 0: all */
     /* optimizer.c; -1: none */
     int32_t norm_all_reduce; /* collective */
     int32_t unscale_segment, norm_segment, scale_segment, optimizer_segment;

@@ -196,9 +196,12 @@ static void setup_master(struct fsdp_builder *builder, const struct shard_sizes 
         fsdp_add_pass(builder, "gradients_to_master", KERNEL_CAST, storage, moved, true);
     builder->from_master_segment =
         fsdp_add_pass(builder, "parameters_from_master", KERNEL_CAST, storage, moved, true);
+    const bool is_grouped =
+        builder->update_elements > 0 && builder->update_elements < sizes->elements;
+    const int64_t at_once = is_grouped ? builder->update_elements : sizes->elements;
     builder->master_grads = fsdp_add_tensor(
         builder, (struct tensor){.name = "master_gradients",
-                                 .bytes = casts ? sizes->elements * dtype_bytes(updated) : 0,
+                                 .bytes = casts ? at_once * dtype_bytes(updated) : 0,
                                  .category = MEMORY_TEMPORARIES,
                                  .unit = -1});
 }

@@ -248,11 +248,6 @@ void policy_check_built(struct config *config, const struct policy_config *polic
     check_keys(config, policy->fsdp);
     check_fsdp_built(config, policy->fsdp, is_note);
     if (is_zero(policy->fsdp->api))
-        complain(config, is_note, "fsdp.api",
-                 "simulated so far: fsdp2, fsdp1, ddp; 'memory' knows them all",
-                 arena_printf(config->arena, "'api: %s' cannot be simulated yet",
-                              policy_api_name(policy->fsdp->api)));
-    if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);
     check_precision(config, policy->fsdp->api, policy->precision);
     check_fp16_built(config, policy, is_note);

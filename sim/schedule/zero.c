@@ -1,7 +1,133 @@
-#include "schedule/fsdp_private.h"
+/* schedule/zero.c: DeepSpeed ZeRO, stages 1, 2 and 3: streams, sizes, the step. See zero_private.h.
+ */
+#include "schedule/zero_private.h"
+
+int64_t zero_param_bytes(const struct zero_builder *builder)
+{
+    return dtype_bytes((enum dtype)builder->fsdp.settings->precision.param_dtype);
+}
+
+int64_t zero_reduce_bytes(const struct zero_builder *builder)
+{
+    return dtype_bytes((enum dtype)builder->fsdp.settings->precision.reduce_dtype);
+}
+
+int64_t zero_ranks(const struct zero_builder *builder)
+{
+    return builder->fsdp.settings->shard_group.ranks;
+}
+
+static void setup_streams(struct zero_builder *builder)
+{
+    static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
+                                            {"reduction", STREAM_REDUCE_SCATTER, false},
+                                            {"fetch", STREAM_ALL_GATHER_COPY_IN, false},
+                                            {"all-gather", STREAM_ALL_GATHER, false}};
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const int count = builder->stage == 3 ? 4 : 2;
+    for (int i = 0; i < count; i++)
+        *ARENA_PUSH(fsdp->arena, &fsdp->program->streams) = streams[i];
+    *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
+        .name = "dp", .purpose = "zero", .group = fsdp->settings->shard_group};
+    builder->reduce_stream = builder->overlaps ? ZERO_REDUCE : ZERO_COMPUTE;
+    builder->fetch_stream = builder->overlaps ? ZERO_FETCH : ZERO_COMPUTE;
+}
+
+/* 95: each GPU updates its part of the parameters, laid out as one flat tensor. */
+static void setup_units(struct zero_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const int64_t ranks = zero_ranks(builder);
+    for (int32_t i = 0; i < fsdp->unit_count; i++) {
+        struct fsdp_unit *unit = &fsdp->units[i];
+        unit->shard = (unit->parameters + ranks - 1) / ranks;
+        unit->sharded_grads = -1;
+        unit->optimizer_tensors = i == 0 ? 1 : 0;
+        fsdp_list_unit(fsdp, i);
+        if (builder->stage == 3)
+            fsdp_add_shard(fsdp, i, 1);
+        else
+            fsdp_hold(fsdp, fsdp_add_unit_tensor(fsdp, i, "params",
+                                                 unit->parameters * zero_param_bytes(builder),
+                                                 MEMORY_PARAMETERS, ZERO_COMPUTE));
+        optimizer_add_state(fsdp, i);
+    }
+}
+
+/* What gradients are copied into as they are made: one buffer, two where the reduction of one runs
+   beside the filling of the other. */
+static void add_buffers(struct zero_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct zero_config *zero = &fsdp->settings->zero;
+    const int count = builder->overlaps && builder->stage < 3 ? 2 : 1;
+    for (int i = 0; i < 2; i++)
+        builder->buffers[i] = fsdp_add_tensor(
+            fsdp,
+            (struct tensor){.name = arena_printf(fsdp->arena, "gradient_buffer.%d", i),
+                            .bytes = zero->contiguous_gradients && i < count
+                                         ? zero->reduce_bucket_size * zero_param_bytes(builder)
+                                         : 0,
+                            .category = MEMORY_REDUCE_BUFFERS,
+                            .unit = -1});
+    int64_t shard = 0;
+    for (int32_t i = 0; i < fsdp->unit_count; i++)
+        shard += fsdp->units[i].shard;
+    builder->partition =
+        fsdp_add_tensor(fsdp, (struct tensor){.name = "gradient_partition",
+                                              .bytes = shard * zero_param_bytes(builder),
+                                              .category = MEMORY_GRADIENTS,
+                                              .unit = -1});
+}
+
+static void setup(struct zero_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    setup_streams(builder);
+    fsdp_assign_units(fsdp);
+    setup_units(builder);
+    add_buffers(builder);
+    fsdp_add_modules(fsdp);
+    fsdp_order_gradients(fsdp);
+    zero_add_buckets(builder);
+    zero_add_slices(builder);
+    if (builder->stage == 3)
+        zero3_setup(builder);
+    else
+        zero12_setup(builder);
+    optimizer_setup(fsdp);
+    fsdp_add_workspace(fsdp);
+}
+
 struct program *zero_build(struct arena *arena, const struct model *model,
                            const struct policy_settings *settings)
 {
-    (void)arena, (void)model, (void)settings;
-    BUG("soon");
+    const int overlap = settings->zero.overlap_comm;
+    const int stage = 1 + settings->fsdp.api - API_ZERO1;
+    struct zero_builder builder = {
+        .fsdp = {.arena = arena,
+                 .model = model,
+                 .settings = settings,
+                 .program = ARENA_NEW(arena, struct program),
+                 .update_elements = stage == 3 ? settings->zero.sub_group_size : 0},
+        .stage = stage,
+        .overlaps = overlap == OVERLAP_ON || (overlap == OVERLAP_AUTO && stage == 3)};
+    struct fsdp_builder *fsdp = &builder.fsdp;
+    fsdp->program->policy = policy_api_name(settings->fsdp.api);
+    setup(&builder);
+    fsdp_op(fsdp, OP_MARK, ZERO_COMPUTE, -1, MARK_STEP_BEGIN);
+    fsdp_host(fsdp, HOST_STEP, -1, 1);
+    for (int64_t i = 0; i < settings->grad_accum; i++) {
+        if (stage == 3)
+            zero3_microbatch(&builder);
+        else
+            zero12_microbatch(&builder, i == 0, i + 1 == settings->grad_accum);
+    }
+    optimizer_step(fsdp);
+    if (stage == 3)
+        zero3_gather_updates(&builder);
+    else
+        zero12_gather_updates(&builder);
+    fsdp_op(fsdp, OP_MARK, ZERO_COMPUTE, -1, MARK_STEP_END);
+    return fsdp->program;
 }

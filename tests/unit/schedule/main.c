@@ -13,6 +13,7 @@ int main(int argc, char **argv)
                                          {"fsdp1", fsdp1_cases},
                                          {"fsdp1_played", fsdp1_played_cases},
                                          {"ddp", ddp_cases},
+                                         {"zero", zero_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

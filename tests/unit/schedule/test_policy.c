@@ -5,9 +5,15 @@ static const struct {
     const char *overrides;
     const char *text;
 } unbuilt[] = {
-    {"fsdp={api: zero1}", "'api: zero1' cannot be simulated yet"},
-    {"fsdp={api: zero2}", "'api: zero2' cannot be simulated yet"},
-    {"fsdp={api: zero3}", "'api: zero3' cannot be simulated yet"},
+    {"fsdp={api: zero2}; zero.offload_optimizer=cpu",
+     "'offload_optimizer' cannot be simulated yet"},
+    {"fsdp={api: zero3}; zero.offload_param=nvme", "'offload_param' cannot be simulated yet"},
+    {"fsdp={api: zero3}; zero.zero_hpz_partition_size=8",
+     "'zero_hpz_partition_size' cannot be simulated yet"},
+    {"fsdp={api: zero3}; zero.zero_quantized_weights=true",
+     "'zero_quantized_weights' cannot be simulated yet"},
+    {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",
+     "'zero_quantized_gradients' cannot be simulated yet"},
     {"fsdp.reshard_after_forward=3", "'reshard_after_forward: 3' cannot be simulated yet"},
     {"fsdp.forward_prefetch=3", "'forward_prefetch: 3' cannot be simulated yet"},
     {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
@@ -35,6 +41,13 @@ static const struct {
      "'api: ddp' reduces gradients as they are stored, in bf16"},
     {"fsdp={api: ddp}; train.precision.param_dtype=fp32; train.precision.storage_dtype=bf16",
      "'api: ddp' cannot compute in fp32 with parameters of bf16"},
+    {"fsdp={api: zero1, forward_prefetch: 1}", "'forward_prefetch' means nothing for 'api: zero1'"},
+    {"fsdp={api: zero3}; zero.allgather_bucket_size=5",
+     "'allgather_bucket_size' means nothing for 'api: zero3'"},
+    {"fsdp={api: zero2}; zero.prefetch_bucket_size=5",
+     "'prefetch_bucket_size' means nothing for 'api: zero2'"},
+    {"fsdp={api: zero2}; train.precision.storage_dtype=fp32",
+     "'api: zero2' keeps parameters in param_dtype, not in fp32"},
     {"fsdp={api: ddp}; train.precision.master_dtype=fp32",
      "parameters of fp32 need no master copy"},
 };
