@@ -1,6 +1,8 @@
 /* cluster/group.c: classes of groups, and what one group sees, from the ranks of a layout. */
 #include "cluster/group.h"
 
+#include "cluster/layout_private.h"
+
 bool group_along(const struct layout *layout, int64_t ranks, int64_t stride, struct group *group)
 {
     const int64_t gpus = layout->gpus_per_host;
@@ -41,7 +43,7 @@ struct splitter {
 static void use_resources(struct splitter *splitter, int32_t item, struct rank_class rank)
 {
     const struct layout_ranks *each = splitter->layout->each;
-    for (int32_t i = 0; i < RANK_RESOURCE_COUNT; i++) {
+    for (int32_t i = 0; i < RANK_OWN_RESOURCES; i++) {
         const int32_t resource = *rank_class_resource(&rank, i);
         if (resource < 0 || splitter->seen[resource] == item + 1)
             continue;
@@ -103,21 +105,16 @@ static struct rank_class seen_class(const struct splitter *splitter, int32_t cla
     return seen;
 }
 
-static void share_resources(struct splitter *splitter, struct group_class *item, int32_t count)
+static void share_resources(struct splitter *splitter, struct group_class *item)
 {
-    struct group_share *shares =
-        ARENA_ARRAY(splitter->arena, struct group_share, RANK_RESOURCE_COUNT * count);
+    const int32_t count = splitter->layout->resource_count;
+    struct group_share *shares = ARENA_ARRAY(splitter->arena, struct group_share, count);
     for (int32_t i = 0; i < count; i++) {
-        struct rank_class class = splitter->layout->classes[item->classes[i]];
-        for (int32_t j = 0; j < RANK_RESOURCE_COUNT; j++) {
-            const int32_t resource = *rank_class_resource(&class, j);
-            if (resource < 0 || splitter->used[resource] == 0)
-                continue;
-            /* n of I · n / N: see finish_shares. */
-            shares[item->share_count++] =
-                (struct group_share){resource, (double)splitter->used[resource]};
-            splitter->used[resource] = 0;
-        }
+        if (splitter->used[i] == 0)
+            continue;
+        /* n of I · n / N: see finish_shares. */
+        shares[item->share_count++] = (struct group_share){i, (double)splitter->used[i]};
+        splitter->used[i] = 0;
     }
     item->shares = shares;
 }
@@ -136,7 +133,11 @@ static void describe_item(struct splitter *splitter, int32_t item_idx)
     view->hosts = split->group.hosts;
     view->gpus_per_host = split->group.ranks_per_host;
     view->ranks = split->group.ranks;
+    view->parts = layout_parts_renumbered(splitter->arena, layout->each->unfolded,
+                                          layout->each->resource_of, 0);
+    layout_parts_view(layout->each->unfolded, &split->group, item->first_rank, view->parts);
     view->class_count = count_members(splitter, item_idx, classes);
+    layout_view_used(view, layout->each->unfolded, splitter->used);
     view->nics_per_host =
         split->group.hosts > 1 ? count_nics(splitter, classes, view->class_count) : 0;
     view->classes = ARENA_ARRAY(splitter->arena, struct rank_class, view->class_count);
@@ -147,7 +148,7 @@ static void describe_item(struct splitter *splitter, int32_t item_idx)
     }
     item->classes = classes;
     item->view = view;
-    share_resources(splitter, item, view->class_count);
+    share_resources(splitter, item);
     for (int32_t i = 0; i < view->class_count; i++)
         splitter->members[classes[i]] = splitter->hosts[classes[i]] =
             splitter->last_host[classes[i]] = 0;

@@ -10,9 +10,18 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/layout_private.h"
 
 /* What a hash is about, so that equal values in different roles differ. */
-enum salt { SALT_RESOURCE = 11, SALT_HOST, SALT_PART, SALT_GROUP, SALT_NEXT, SALT_PREVIOUS };
+enum salt {
+    SALT_RESOURCE = 11,
+    SALT_HOST,
+    SALT_PART,
+    SALT_GROUP,
+    SALT_NEXT,
+    SALT_PREVIOUS,
+    SALT_WIRE
+};
 
 struct refinement {
     struct arena *scratch;
@@ -21,6 +30,7 @@ struct refinement {
     int32_t group_count;
     uint64_t *ranks, *next_ranks;
     uint64_t *resources, *resource_sums;
+    bool *is_rank_own; /* by resource: of a rank's class */
     uint64_t *hosts, *host_sums;
     uint64_t *parts, *wholes; /* of the group at work: (group, host) by rank's first, group */
 };
@@ -178,6 +188,40 @@ static void refine(struct refinement *state, struct numbering *numbering)
     }
 }
 
+/* Wires that are no rank's own are alike on alike hosts when they carry the same there. */
+static void colour_wires(struct refinement *state)
+{
+    const struct layout *layout = state->unfolded;
+    const struct layout_parts *parts = layout->parts;
+    const struct layout_graph *graph = parts->graph;
+    for (int32_t host = 0; host < graph->sample_count; host++) {
+        const uint64_t *signatures = graph->variants[graph->samples[host].variant].signatures;
+        for (int32_t i = 0; i < graph->host.wire_count; i++) {
+            const int32_t resource = parts->wire_resources[host * graph->host.wire_count + i];
+            if (resource < 0 || state->is_rank_own[resource])
+                continue;
+            uint64_t hash = hash64_mix(state->resources[resource], SALT_WIRE);
+            hash = hash64_mix(hash, state->hosts[host]);
+            state->resources[resource] = hash64_mix(hash, signatures != NULL ? signatures[i] : 0);
+            state->is_rank_own[resource] = true; /* twins are one resource: once */
+        }
+    }
+    for (int32_t i = 0; i < layout->resource_count; i++)
+        if (!state->is_rank_own[i]) /* uplinks of the fabric */
+            state->resources[i] = hash64_mix(state->resources[i], (uint64_t)i);
+}
+
+static void find_rank_own(const struct refinement *state)
+{
+    for (int64_t i = 0; i < state->unfolded->ranks; i++) {
+        for (int32_t j = 0; j < RANK_RESOURCE_COUNT; j++) {
+            const int32_t resource = resource_at(state->unfolded, i, j);
+            if (resource >= 0)
+                state->is_rank_own[resource] = true;
+        }
+    }
+}
+
 static struct refinement refinement_new(struct arena *scratch, const struct layout *unfolded,
                                         const struct group *groups, int32_t group_count)
 {
@@ -191,6 +235,7 @@ static struct refinement refinement_new(struct arena *scratch, const struct layo
         .next_ranks = ARENA_ARRAY(scratch, uint64_t, ranks),
         .resources = ARENA_ARRAY(scratch, uint64_t, unfolded->resource_count),
         .resource_sums = ARENA_ARRAY(scratch, uint64_t, unfolded->resource_count),
+        .is_rank_own = ARENA_ARRAY(scratch, bool, unfolded->resource_count),
         .hosts = ARENA_ARRAY(scratch, uint64_t, unfolded->hosts),
         .host_sums = ARENA_ARRAY(scratch, uint64_t, unfolded->hosts),
         .parts = ARENA_ARRAY(scratch, uint64_t, ranks),
@@ -205,6 +250,21 @@ struct quotient {
     struct numbering ranks, resources, hosts;
     int64_t *last_host; /* by class: the last host met, plus one */
 };
+
+static void add_resource(struct quotient *quotient, int32_t from)
+{
+    struct layout *layout = quotient->layout;
+    const struct layout *unfolded = quotient->state->unfolded;
+    if (quotient->resource_of[from] >= 0)
+        return;
+    const int32_t to = number_of(&quotient->resources, quotient->state->resources[from]);
+    if (to == layout->resource_count) {
+        layout->resources[layout->resource_count++] = unfolded->resources[from];
+        layout->resources[to].instances = 0;
+    }
+    layout->resources[to].instances += unfolded->resources[from].instances;
+    quotient->resource_of[from] = to;
+}
 
 /* Classes appear in the order of their lowest rank, as layout.h wants them. */
 static void add_rank(struct quotient *quotient, int64_t rank)
@@ -226,16 +286,8 @@ static void add_rank(struct quotient *quotient, int64_t rank)
     quotient->class_of[rank] = idx;
     for (int32_t i = 0; i < RANK_RESOURCE_COUNT; i++) {
         const int32_t from = resource_at(unfolded, rank, i);
-        if (from < 0 || quotient->resource_of[from] >= 0)
-            continue;
-        const uint64_t colour = quotient->state->resources[from];
-        const int32_t to = number_of(&quotient->resources, colour);
-        if (to == layout->resource_count) {
-            layout->resources[layout->resource_count++] = unfolded->resources[from];
-            layout->resources[to].instances = 0;
-        }
-        layout->resources[to].instances += unfolded->resources[from].instances;
-        quotient->resource_of[from] = to;
+        if (from >= 0)
+            add_resource(quotient, from);
     }
 }
 
@@ -261,6 +313,8 @@ static void fold(struct arena *arena, const struct layout *unfolded, const struc
     struct refinement state = refinement_new(&scratch, unfolded, groups, group_count);
     struct numbering ranks = numbering_new(&scratch, unfolded->ranks);
     refine(&state, &ranks);
+    find_rank_own(&state);
+    colour_wires(&state);
     *layout = *unfolded;
     layout->classes = ARENA_ARRAY(arena, struct rank_class, ranks.count);
     layout->class_count = layout->resource_count = 0;
@@ -282,8 +336,12 @@ static void fold(struct arena *arena, const struct layout *unfolded, const struc
     numbering_clear(&quotient.resources);
     for (int64_t i = 0; i < unfolded->ranks; i++)
         add_rank(&quotient, i);
+    for (int32_t i = 0; i < unfolded->resource_count; i++)
+        add_resource(&quotient, i);
     for (int32_t i = 0; i < layout->class_count; i++)
         finish_class(&quotient, &layout->classes[i]);
+    layout->parts =
+        layout_parts_renumbered(arena, unfolded, quotient.resource_of, layout->class_count);
     *each = (struct layout_ranks){unfolded, quotient.class_of, quotient.resource_of};
     arena_release(&scratch);
 }

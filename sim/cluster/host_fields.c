@@ -145,6 +145,7 @@ static const struct field_table switches_table = {.name = "switches",
 
 static const struct choice p2p_words[] = {
     {"direct", P2P_DIRECT, "GPUs read and write each other over PCIe"},
+    {"switch", P2P_SWITCH, "only below a common PCIe switch, otherwise through host memory"},
     {"host", P2P_HOST, "not allowed (GeForce): every copy goes through host memory"},
     {0}};
 

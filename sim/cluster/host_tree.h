@@ -33,7 +33,7 @@ struct link {
     const char *source;     /* of the bandwidth */
 };
 
-enum p2p { P2P_DIRECT, P2P_HOST };
+enum p2p { P2P_DIRECT, P2P_SWITCH, P2P_HOST };
 
 struct pci_switch {
     const char *name;

@@ -37,6 +37,13 @@ static double ring_rate(const struct cluster *cluster, const struct resource *re
     case RESOURCE_SM:
     case RESOURCE_HBM:
     case RESOURCE_COPY_ENGINE:
+    case RESOURCE_SCALE_UP_LINK:
+    case RESOURCE_PCIE_UP:
+    case RESOURCE_PCIE_DOWN:
+    case RESOURCE_SOCKET:
+    case RESOURCE_HOST_MEMORY:
+    case RESOURCE_FABRIC_UP:
+    case RESOURCE_FABRIC_DOWN:
     case RESOURCE_KIND_COUNT:
         break;
     }
