@@ -203,6 +203,7 @@ struct train_shape {
     enum loss_impl loss;
     int64_t loss_chunks;       /* of LOSS_EAGER: pieces the loss is computed in */
     bool loss_upcast;          /* fp32 logits in the loss */
+    int64_t loss_metrics;      /* cross entropies of the logits beside the loss, without gradient */
     bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
     bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
     enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */

@@ -12,6 +12,11 @@
  * backward; the logits are what stays. Fused with the head's product (Liger): for each chunk of
  * tokens the logits, their gradient in place, and both products of the backward, all in the
  * forward; nothing of T·V is ever in memory, and the backward has nothing left to do.
+ *
+ * Metrics: frameworks that log a cross-entropy or perplexity of each microbatch compute it anew
+ * from the logits, in fp32 under autocast and without gradient: cast (B + 4), log-softmax (4 + 4),
+ * nll. Composer does so behind the backward (trainer.py, _eval_train_metrics), where the
+ * activations are gone, so its temporaries make no peak and are not counted.
  */
 #include "model/outer.h"
 
@@ -209,6 +214,21 @@ static void fused_loss(const struct outer *outer, const struct loss_size *size,
     kind->saved_bytes = size->rows * (size->classes * outer->element_bytes + 4);
 }
 
+static void loss_metrics(const struct outer *outer, const struct loss_size *size,
+                         struct module_kind *kind)
+{
+    double element = (double)outer->element_bytes, wide = (double)dtype_bytes(DTYPE_FP32);
+    double tokens = (double)size->rows, count = tokens * (double)size->classes;
+    struct kernel_sink sink = sink_of(outer, &kind->forward, PASS_FORWARD, IMPL_EAGER);
+    sink.dtype = DTYPE_FP32;
+    for (int64_t i = 0; i < outer->shape->loss_metrics; i++) {
+        if (outer->shape->compute_dtype != DTYPE_FP32)
+            emit_bytes(&sink, "metric.to_fp32", KERNEL_ELEMENTWISE, count * (element + wide));
+        emit_bytes(&sink, "metric.log_softmax", KERNEL_SOFTMAX_LOSS, count * 2.0 * wide);
+        emit_bytes(&sink, "metric.nll", KERNEL_SOFTMAX_LOSS, tokens * (wide + 8.0));
+    }
+}
+
 void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct module_kind *kind)
 {
     const struct train_shape *shape = outer->shape;
@@ -225,6 +245,7 @@ void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct
         fused_loss(outer, &size, kind);
     else
         eager_loss(outer, &size, kind);
+    loss_metrics(outer, &size, kind);
     kind->output_bytes = dtype_bytes(size.dtype);
     kind->host_op_count = kind->forward.count;
 }

@@ -261,6 +261,9 @@ static void check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
+    if (experiment->train.loss.metrics > 0 && experiment->train.loss.impl == LOSS_LINEAR)
+        config_error(config, "train.loss.metrics", "it goes with 'impl: eager' or 'impl: fused'",
+                     "'metrics' needs the logits, which 'impl: linear' never makes");
     if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
         config_is_set(config, "train.activation_checkpointing.early_stop"))
         config_error(config, "train.activation_checkpointing.early_stop",
@@ -297,6 +300,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,
         .loss_upcast = train->loss.upcast,
+        .loss_metrics = train->loss.metrics,
         .is_compiled = train->compile,
         .has_fused_kernels = train->fused_kernels,
         .float8 = (enum float8_recipe)train->float8};

@@ -29,6 +29,7 @@ struct loss_config {
     int impl; /* enum loss_impl */
     int64_t chunks;
     bool upcast;
+    int64_t metrics;
 };
 
 struct checkpointing_config {

@@ -104,6 +104,15 @@ static const struct field loss_fields[] = {{.key = "impl",
                                             .offset = offsetof(struct loss_config, upcast),
                                             .default_text = "true",
                                             .help = "logits to fp32 for the loss"},
+                                           {.key = "metrics",
+                                            .kind = FIELD_COUNT,
+                                            .offset = offsetof(struct loss_config, metrics),
+                                            .default_text = "0",
+                                            .min = 0,
+                                            .max = 100,
+                                            .help = "cross-entropies computed of the logits beside "
+                                                    "the loss, in fp32 and without gradient "
+                                                    "(Composer's training metrics: 2)"},
                                            {0}};
 
 static const struct field_table loss_table = {.name = "loss",

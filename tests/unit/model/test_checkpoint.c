@@ -271,6 +271,27 @@ static void test_chunked_loss(void)
     arena_release(&arena);
 }
 
+/* Two metrics of 8,192 tokens: each casts (2 + 4), takes the log-softmax (4 + 4) and picks (4 + 8 a
+   token); nothing of it has a gradient or stays. */
+static void test_loss_metrics(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_llama_8b();
+    struct train_shape shape = fixture_shape(8192, 1);
+    shape.loss = LOSS_FUSED;
+    const struct module_kind *bare =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_LOSS);
+    shape.loss_metrics = 2;
+    const struct module_kind *loss =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_LOSS);
+    CHECK_NEAR(kernel_list_bytes(&loss->forward) - kernel_list_bytes(&bare->forward),
+               2.0 * 8192 * (14.0 * 128256 + 12.0), 1e-12);
+    CHECK_INT(loss->forward.count - bare->forward.count, 6);
+    CHECK_INT(loss->backward.count, bare->backward.count);
+    CHECK_INT(loss->saved_bytes, bare->saved_bytes);
+    arena_release(&arena);
+}
+
 /* Fused: the logits stay, nothing wide. With the head's product: no logits; Liger cuts 8,192 tokens
    by ceil(128,256/4,096) = 32 into pieces of 256. */
 static void test_fused_losses(void)
@@ -307,5 +328,6 @@ const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"korthikanti", test_korthikanti},
                                               {"eager norms", test_eager_norms},
                                               {"chunked loss", test_chunked_loss},
+                                              {"loss metrics", test_loss_metrics},
                                               {"fused losses", test_fused_losses},
                                               {NULL, NULL}};
