@@ -9,8 +9,7 @@
 #include "base/philox.h"
 #include "base/units.h"
 #include "check.h"
-#include "groups_tests.h"
-#include "toy.h"
+#include "machine_property.h"
 
 enum { SEED = 20251, PROGRAMS = 300, KERNEL_RUNS = 2000, MAX_KERNELS = 40, EVENTS = 6 };
 
@@ -267,6 +266,7 @@ static const struct check_case cases[] = {
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"machine", cases}, {"groups", groups_cases}, {0}};
+    const struct check_suite suites[] = {
+        {"machine", cases}, {"groups", groups_cases}, {"links", links_cases}, {0}};
     return check_main(argc, argv, suites);
 }

@@ -1,4 +1,0 @@
-/* tests/property/machine/groups_tests.h: one table a file. */
-#include "check.h"
-
-extern const struct check_case groups_cases[];
