@@ -321,6 +321,21 @@ static enum status build_layout(struct experiment *experiment)
                                    groups, count, &experiment->layout, experiment->diag);
 }
 
+/* The ranks that states are sharded over: all, or neighbours. */
+static enum status find_shard_group(struct experiment *experiment, struct group *group)
+{
+    const struct layout size = {.hosts = experiment->nodes,
+                                .gpus_per_host = experiment->gpus_per_node,
+                                .ranks = experiment->n_gpus};
+    if (group_along(&size, experiment->mesh.dp_shard, 1, group))
+        return STATUS_OK;
+    config_error(&experiment->config, "mesh.dp_shard",
+                 "a divisor of the GPUs of a host, or whole hosts",
+                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64,
+                 experiment->mesh.dp_shard, experiment->gpus_per_node);
+    return STATUS_INPUT;
+}
+
 enum status experiment_build(struct experiment *experiment)
 {
     check_built(experiment, false);
@@ -330,15 +345,20 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
+    struct group shard_group;
+    status = find_shard_group(experiment, &shard_group);
+    if (status != STATUS_OK)
+        return status;
     const struct policy_settings settings = {
         .fsdp = experiment->fsdp,
         .ddp = experiment->ddp,
         .zero = experiment->zero,
         .precision = train->precision,
         .optimizer = train->optimizer,
-        .shard_group = {.ranks = experiment->mesh.dp_shard,
-                        .hosts = experiment->nodes,
-                        .ranks_per_host = experiment->gpus_per_node},
+        .shard_group = shard_group,
+        .dp_group = {.ranks = experiment->n_gpus,
+                     .hosts = experiment->nodes,
+                     .ranks_per_host = experiment->gpus_per_node},
         .grad_accum = train->grad_accum,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,

@@ -53,7 +53,7 @@ static void launch(struct ddp_builder *builder, const struct ddp_bucket *bucket,
     struct fsdp_builder *fsdp = &builder->fsdp;
     fsdp_alloc(fsdp, unit, bucket->compressed);
     fsdp_op(fsdp, OP_SEGMENT, DDP_COMPUTE, unit, bucket->compress);
-    if (fsdp->settings->shard_group.ranks == 1)
+    if (fsdp->settings->dp_group.ranks == 1)
         return;
     fsdp_op(fsdp, OP_RECORD, DDP_COMPUTE, unit, bucket->ready);
     fsdp_op(fsdp, OP_WAIT, DDP_ALL_REDUCE, unit, bucket->ready);
@@ -66,8 +66,7 @@ static void finish(struct ddp_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct ddp_config *ddp = &fsdp->settings->ddp;
-    if (ddp->find_unused_parameters && !ddp->static_graph &&
-        fsdp->settings->shard_group.ranks > 1) {
+    if (ddp->find_unused_parameters && !ddp->static_graph && fsdp->settings->dp_group.ranks > 1) {
         fsdp_op(fsdp, OP_COLLECTIVE, DDP_ALL_REDUCE, -1, builder->used_map);
         fsdp_op(fsdp, OP_RECORD, DDP_ALL_REDUCE, -1, builder->used_done);
     }

@@ -20,7 +20,7 @@ static void setup_streams(struct fsdp_builder *fsdp)
     *ARENA_PUSH(fsdp->arena, &fsdp->program->streams) =
         (struct stream){"all-reduce", STREAM_ALL_REDUCE, false};
     *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) =
-        (struct communicator){.name = "dp", .purpose = "ddp", .group = fsdp->settings->shard_group};
+        (struct communicator){.name = "dp", .purpose = "ddp", .group = fsdp->settings->dp_group};
 }
 
 /* 89: filled in the order in which gradients become ready; a bucket is full as soon as it holds its

@@ -244,7 +244,7 @@ static void take_norm(struct fsdp_builder *builder, int32_t tensors)
     }
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->unscale_segment);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
-    if (builder->settings->shard_group.ranks > 1)
+    if (builder->settings->dp_group.ranks > 1)
         fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
     fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, -1, builder->norm_event);
     fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, -1, builder->norm_event);

@@ -117,7 +117,8 @@ struct policy_settings {
     struct zero_config zero;
     struct precision_config precision;
     struct optimizer_config optimizer;
-    struct group shard_group; /* the ranks a unit is sharded over, or that reduce its gradients */
+    struct group shard_group; /* the ranks that states are sharded over */
+    struct group dp_group;    /* all that reduce gradients together: replicas too */
     int64_t grad_accum;
     bool is_compiled;
     bool is_checkpoint_per_child;

@@ -174,7 +174,9 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp)
 
 /* ---- what can be played --------------------------------------------------------------------- */
 
-static void check_mesh_built(struct config *config, const struct mesh_config *mesh, bool is_note)
+/* zero1 may share its state in groups (InternEvo's `zero1=8`). */
+static void check_mesh_built(struct config *config, int api, const struct mesh_config *mesh,
+                             bool is_note)
 {
     const struct {
         const char *path;
@@ -185,7 +187,8 @@ static void check_mesh_built(struct config *config, const struct mesh_config *me
                 {"mesh.ep", mesh->ep},
                 {"mesh.tp", mesh->tp}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].size == 1)
+        const bool is_replicate = rows[i].path[sizeof("mesh.") - 1] == 'd';
+        if (rows[i].size == 1 || (is_replicate && api == API_ZERO1))
             continue;
         complain(config, is_note, rows[i].path, "only 'dp_shard' may differ from 1 so far",
                  arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
@@ -251,7 +254,7 @@ void policy_check_built(struct config *config, const struct policy_config *polic
         check_zero_built(config, policy->zero, is_note);
     check_precision(config, policy->fsdp->api, policy->precision);
     check_fp16_built(config, policy, is_note);
-    check_mesh_built(config, policy->mesh, is_note);
+    check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);
 }
 
 struct program *policy_build(struct arena *arena, const struct model *model,

@@ -17,6 +17,11 @@ int64_t zero_ranks(const struct zero_builder *builder)
     return builder->fsdp.settings->shard_group.ranks;
 }
 
+bool zero_has_replicas(const struct zero_builder *builder)
+{
+    return builder->fsdp.settings->dp_group.ranks > zero_ranks(builder);
+}
+
 static void setup_streams(struct zero_builder *builder)
 {
     static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
@@ -27,8 +32,11 @@ static void setup_streams(struct zero_builder *builder)
     const int count = builder->stage == 3 ? 4 : 2;
     for (int i = 0; i < count; i++)
         *ARENA_PUSH(fsdp->arena, &fsdp->program->streams) = streams[i];
-    *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
-        .name = "dp", .purpose = "zero", .group = fsdp->settings->shard_group};
+    *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) =
+        (struct communicator){.name = "dp", .purpose = "zero", .group = fsdp->settings->dp_group};
+    if (zero_has_replicas(builder))
+        *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
+            .name = "dp_shard", .purpose = "updates", .group = fsdp->settings->shard_group};
     builder->reduce_stream = builder->overlaps ? ZERO_REDUCE : ZERO_COMPUTE;
     builder->fetch_stream = builder->overlaps ? ZERO_FETCH : ZERO_COMPUTE;
 }

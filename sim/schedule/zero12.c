@@ -30,7 +30,7 @@ static void add_updates(struct zero_builder *builder)
     const int64_t pieces = whole > 1 ? whole : 1;
     for (int64_t i = 0; i < pieces; i++)
         *ARENA_PUSH(fsdp->arena, &builder->updates) = fsdp_add_collective(
-            fsdp, COLLECTIVE_ALL_GATHER, 0,
+            fsdp, COLLECTIVE_ALL_GATHER, zero_has_replicas(builder) ? 1 : 0,
             (double)padded / (double)pieces * (double)zero_param_bytes(builder));
 }
 

@@ -43,7 +43,8 @@ static bool flattens(const struct zero_builder *builder)
 static bool scatters(const struct zero_builder *builder)
 {
     const struct zero_config *zero = &builder->fsdp.settings->zero;
-    return builder->stage == 3 || (zero->reduce_scatter && !zero->use_multi_rank_bucket_allreduce);
+    return builder->stage == 3 || (zero->reduce_scatter && !zero->use_multi_rank_bucket_allreduce &&
+                                   !zero_has_replicas(builder));
 }
 
 /* Passes of so many bytes an element over a bucket, as one segment. */
@@ -194,7 +195,7 @@ static void reduce(struct zero_builder *builder, int32_t index, int32_t unit)
     fsdp_op(fsdp, OP_SEGMENT, stream, unit, bucket->prepare);
     if (bucket->extra_calls > 0)
         fsdp_host(fsdp, HOST_COLLECTIVE, unit, bucket->extra_calls);
-    if (zero_ranks(builder) > 1)
+    if (fsdp->settings->dp_group.ranks > 1)
         fsdp_op(fsdp, OP_COLLECTIVE, stream, unit, bucket->collective);
     fsdp_op(fsdp, OP_SEGMENT, stream, unit, builder->has_partition ? bucket->add : bucket->keep);
     fsdp_free(fsdp, unit, bucket->flattened);

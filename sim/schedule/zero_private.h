@@ -110,6 +110,8 @@ struct zero_builder {
 int64_t zero_param_bytes(const struct zero_builder *builder);
 int64_t zero_reduce_bytes(const struct zero_builder *builder);
 int64_t zero_ranks(const struct zero_builder *builder);
+/* Stage 1 over groups: gradients are reduced over all, states and updates shared in a group. */
+bool zero_has_replicas(const struct zero_builder *builder);
 
 /* zero_gradients.c */
 void zero_add_buckets(struct zero_builder *builder);

@@ -48,6 +48,7 @@ static const struct {
      "'prefetch_bucket_size' means nothing for 'api: zero2'"},
     {"fsdp={api: zero2}; train.precision.storage_dtype=fp32",
      "'api: zero2' keeps parameters in param_dtype, not in fp32"},
+    {"fsdp={api: zero2}; mesh.dp_replicate=2", "'dp_replicate: 2' cannot be simulated yet"},
     {"fsdp={api: ddp}; train.precision.master_dtype=fp32",
      "parameters of fp32 need no master copy"},
 };

@@ -42,6 +42,8 @@ static void test_volume(void)
         {"fsdp.api=zero1; train.grad_accum=4", 15.75e9},
         {"fsdp.api=zero2; train.grad_accum=4", 47.25e9},
         {"fsdp.api=zero3; train.grad_accum=4", 59.5e9},
+        /* States in groups of 8 of 16: 2 · 6e9 · 15/16 reduced, 6e9 · 7/8 gathered. */
+        {"fsdp.api=zero1; nodes=2; mesh.dp_replicate=2", 16.5e9},
         {"fsdp.api=zero1; gpus_per_node=1", 0},
         {"fsdp.api=zero3; gpus_per_node=1", 0},
     };
@@ -76,6 +78,7 @@ static void test_states(void)
         double parameters, gradients, optimizer;
     } rows[] = {{"fsdp.api=ddp", 6e9, 6e9, 36e9},
                 {"fsdp.api=zero1", 6e9, 6.75e9, 4.5e9},
+                {"fsdp.api=zero1; nodes=2; mesh.dp_replicate=2", 6e9, 6.75e9, 4.5e9},
                 {"fsdp.api=zero2", 6e9, 0.75e9, 4.5e9},
                 {"fsdp.api=zero3", 0.75e9, 0.75e9, 4.5e9}};
     double before = 1e18;
