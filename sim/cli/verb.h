@@ -19,6 +19,8 @@ enum verb_id {
     VERB_MEMORY,
     VERB_EXPLAIN,
     VERB_VALIDATE,
+    VERB_COMM,
+    VERB_CALIBRATE,
     VERB_DB,
     VERB_COMPLETION,
     VERB_HELP,
@@ -62,6 +64,8 @@ enum exit_code verb_model(struct command *command);
 enum exit_code verb_memory(struct command *command);
 enum exit_code verb_explain(struct command *command);
 enum exit_code verb_validate(struct command *command);
+enum exit_code verb_comm(struct command *command);
+enum exit_code verb_calibrate(struct command *command);
 enum exit_code verb_db(struct command *command);
 enum exit_code verb_completion(struct command *command);
 enum exit_code verb_help(struct command *command);

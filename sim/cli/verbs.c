@@ -9,6 +9,7 @@ static const char *const schema_words[] = {"config", "model",       "cluster",
 static const char *const list_words[] = {"models", "clusters", "gpus", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const db_words[] = {"ls", "show", NULL};
+static const char *const calibrate_words[] = {"nccl", NULL};
 static const char *const shell_words[] = {"bash", NULL};
 
 const struct verb verb_table[] = {
@@ -123,6 +124,42 @@ const struct verb verb_table[] = {
      .min_arguments = 0,
      .max_arguments = -1,
      .play = verb_validate},
+    {.id = VERB_COMM,
+     .name = "comm",
+     .arguments = "CLUSTER",
+     .summary = "one simulated collective over sizes, in the table of nccl-tests",
+     .text = "Plays a collective alone on CLUSTER (a shipped name or a file) and prints what "
+             "nccl-tests would:\n"
+             "the same columns, sizes and busbw factors, so that a measured log can lie beside it. "
+             "Sizes are\n"
+             "written as 64KiB, or as nccl-tests has them (64K, 65536).\n",
+     .examples = {{"fsdpsim comm dgx-h100 --op all_gather --nodes 2 --begin 64KiB --end 8GiB",
+                   "over all 16 GPUs of two hosts"},
+                  {"fsdpsim comm dgx-h100 --op all_reduce --nodes 4 -s host.nics.bandwidth=200Gbps",
+                   "with other NICs"}},
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_comm},
+    {.id = VERB_CALIBRATE,
+     .name = "calibrate",
+     .arguments = "nccl LOG...",
+     .summary = "fit measured collectives; write a calibration that a cluster can name",
+     .text =
+         "Reads what nccl-tests printed (text of any version, JSON of -J, '-': standard input), "
+         "fits time over\n"
+         "size for each collective, nodes and GPUs a node, and prints the fit beside the data "
+         "with its error\n"
+         "bars and what looks wrong. '-o FILE' writes the fit; a cluster file names it under "
+         "collectives:\n"
+         "{calibration: FILE}.\n",
+     .examples = {{"fsdpsim calibrate nccl all_gather.log reduce_scatter.log -o mine.yaml",
+                   "fit and write"},
+                  {"fsdpsim calibrate nccl table.txt --op all_gather --ranks 16 --nodes 2",
+                   "a text that does not say what it is"}},
+     .words = calibrate_words,
+     .min_arguments = 1,
+     .max_arguments = -1,
+     .play = verb_calibrate},
     {.id = VERB_DB,
      .name = "db",
      .arguments = "ls|show [ID]",

@@ -8,8 +8,8 @@
 #include "numeric/curve.h"
 #include "numeric/fit.h"
 
-/* Of many sizes a sample is left out in turn. */
-enum { LEFT_OUT_MAX = 64 };
+/* Of many sizes a sample is left out in turn; a few do not tell which model is better. */
+enum { LEFT_OUT_MAX = 64, JUDGED_MIN = 6 };
 
 /* Marks of calibrate.h: shares of the time. */
 static const double outlier_share = 0.25;
@@ -38,6 +38,7 @@ double nccl_row_s(const struct nccl_row *row)
 
 struct sample {
     double bytes, time_s, low_s, high_s;
+    struct place place;
 };
 
 static int compare_samples(const void *a, const void *b)
@@ -71,7 +72,7 @@ static struct sample *samples_of(struct arena *arena, const struct nccl_table *c
             if (!(time_s > 0) || row->bytes <= 0)
                 continue;
             struct sample *sample = &samples[(*count)++];
-            *sample = (struct sample){(double)row->bytes, time_s, time_s, time_s};
+            *sample = (struct sample){(double)row->bytes, time_s, time_s, time_s, row->place};
             widen(sample, row->out_of_place.low_s);
             widen(sample, row->out_of_place.high_s);
             widen(sample, row->in_place.time_s);
@@ -104,6 +105,7 @@ static void pool_by(struct fitting *fitting, const struct sample *samples, int32
                               : samples[middle].time_s,
             .low_s = low_s,
             .high_s = high_s,
+            .place = samples[middle].place,
             .measured_count = end - i,
             .left_out_s = (double)NAN};
         i = end;
@@ -145,12 +147,12 @@ static struct calibration_point *log_log_points(struct arena *arena, const doubl
 
 /* Two or three points; 0: no straight pieces fit. */
 static int32_t linear_points(const double *bytes, const double *time_s, int32_t count,
-                             struct calibration_point *points)
+                             struct calibration_point *points, struct pieces *found)
 {
-    struct pieces pieces;
     int32_t made = 0;
-    if (!fit_pieces(bytes, time_s, count, &pieces))
+    if (!fit_pieces(bytes, time_s, count, found))
         return 0;
+    const struct pieces pieces = *found;
     const double first = bytes[0];
     const double last = bytes[count - 1];
     points[made++] = (struct calibration_point){first, pieces_at(&pieces, first)};
@@ -162,7 +164,8 @@ static int32_t linear_points(const double *bytes, const double *time_s, int32_t 
 
 /* A table of one of the models fitted to these points; false: it cannot be. */
 static bool model_fit(struct arena *arena, enum calibration_fit kind, const double *bytes,
-                      const double *time_s, int32_t count, struct calibration_table *table)
+                      const double *time_s, int32_t count, struct calibration_table *table,
+                      struct pieces *pieces)
 {
     table->fit = kind;
     table->curve = NULL;
@@ -172,7 +175,7 @@ static bool model_fit(struct arena *arena, enum calibration_fit kind, const doub
     } else {
         struct calibration_point *points = ARENA_ARRAY(arena, struct calibration_point, 3);
         table->points = points;
-        table->point_count = linear_points(bytes, time_s, count, points);
+        table->point_count = linear_points(bytes, time_s, count, points, pieces);
     }
     return table->point_count > 0 && calibration_table_derive(table) == STATUS_OK;
 }
@@ -182,6 +185,7 @@ static double left_out_s(const struct fitting *fitting, enum calibration_fit kin
 {
     struct arena scratch = {0};
     struct calibration_table table = {0};
+    struct pieces pieces;
     double *bytes = ARENA_ARRAY(&scratch, double, fitting->count);
     double *time_s = ARENA_ARRAY(&scratch, double, fitting->count);
     int32_t count = 0;
@@ -192,7 +196,7 @@ static double left_out_s(const struct fitting *fitting, enum calibration_fit kin
         time_s[count++] = fitting->time_s[k];
     }
     double predicted = (double)NAN;
-    if (model_fit(&scratch, kind, bytes, time_s, count, &table))
+    if (model_fit(&scratch, kind, bytes, time_s, count, &table, &pieces))
         predicted = calibration_table_s(&table, fitting->bytes[i]);
     curve_free(table.curve);
     arena_release(&scratch);
@@ -266,21 +270,22 @@ static void choose(struct fitting *fitting)
     double *log_log = ARENA_ARRAY(fitting->arena, double, fitting->count);
     fit->linear_left_out = left_out_median(fitting, CALIBRATION_LINEAR, linear);
     fit->log_log_left_out = left_out_median(fitting, CALIBRATION_LOG_LOG, log_log);
-    const bool is_linear = fit->linear_left_out < fit->log_log_left_out;
+    const bool is_linear =
+        fitting->count >= JUDGED_MIN && fit->linear_left_out < fit->log_log_left_out;
     const double *predicted = is_linear ? linear : log_log;
     for (int32_t i = 1; i + 1 < fitting->count; i++)
         fit->points[i].left_out_s = predicted[i];
     mark_outliers(fitting, log_log);
     enum calibration_fit kind = is_linear ? CALIBRATION_LINEAR : CALIBRATION_LOG_LOG;
     if (!model_fit(fitting->arena, kind, fitting->bytes, fitting->time_s, fitting->count,
-                   &fit->table))
+                   &fit->table, &fit->pieces))
         BUG("a curve through %d sizes", (int)fitting->count);
 }
 
 bool calibrate_fit_tables(struct arena *arena, const struct nccl_table *const *tables,
                           int32_t count, struct calibrate_fit *fit)
 {
-    *fit = (struct calibrate_fit){.source_count = count};
+    *fit = (struct calibrate_fit){.source_count = count, .sources = tables};
     struct fitting fitting = {.arena = arena, .fit = fit};
     int32_t sample_count;
     const struct sample *samples = samples_of(arena, tables, count, &sample_count);
@@ -294,8 +299,12 @@ bool calibrate_fit_tables(struct arena *arena, const struct nccl_table *const *t
                                             .protocol = tables[0]->protocol,
                                             .source = tables[0]->name,
                                             .place = tables[0]->place};
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < tables[i]->rows.count; k++)
+            fit->wrong_count += tables[i]->rows.items[k].out_of_place.wrong > 0 ||
+                                tables[i]->rows.items[k].in_place.wrong > 0;
     choose(&fitting);
-    double floor_s = INFINITY;
+    double floor_s = (double)INFINITY;
     for (int32_t i = 0; i < fitting.count; i++)
         floor_s = fmin(floor_s, fitting.time_s[i]);
     fit->table.floor_s = floor_s;
@@ -307,4 +316,36 @@ void calibrate_release(struct calibrate_fit *fit)
 {
     curve_free(fit->table.curve);
     fit->table.curve = NULL;
+}
+
+bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set)
+{
+    const int32_t table_count = log->tables.count;
+    bool *is_taken = ARENA_ARRAY(arena, bool, table_count);
+    bool is_good = true;
+    *set = (struct calibrate_set){.items = ARENA_ARRAY(arena, struct calibrate_fit, table_count)};
+    for (int32_t i = 0; i < table_count; i++) {
+        if (is_taken[i])
+            continue;
+        const struct nccl_table **alike =
+            ARENA_ARRAY(arena, const struct nccl_table *, table_count);
+        int32_t count = 0;
+        for (int32_t k = i; k < table_count; k++) {
+            if (is_taken[k] || !calibrate_is_alike(&log->tables.items[i], &log->tables.items[k]))
+                continue;
+            is_taken[k] = true;
+            alike[count++] = &log->tables.items[k];
+        }
+        if (calibrate_fit_tables(arena, alike, count, &set->items[set->count]))
+            set->count++;
+        else
+            is_good = false;
+    }
+    return is_good;
+}
+
+void calibrate_set_release(struct calibrate_set *set)
+{
+    for (int32_t i = 0; i < set->count; i++)
+        calibrate_release(&set->items[i]);
 }

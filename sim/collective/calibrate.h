@@ -10,7 +10,8 @@
  *   linear    one or two straight pieces, by relative error (numeric/fit.h)
  *   log_log   through the points in log time over log bytes, made monotone first
  * leave-one-out: each size but the ends predicted by a fit to the others; median |error|. Of a
- * table of powers of two that is an interpolation over a factor of four in size.
+ * table of powers of two that is an interpolation over a factor of four in size. With fewer than 6
+ * sizes: log_log.
  *
  * The floor is the least time measured: nothing is faster.
  *
@@ -26,6 +27,7 @@
 
 #include "cluster/calibration.h"
 #include "collective/nccl_log.h"
+#include "numeric/fit.h"
 
 enum { CALIBRATE_MAX_POINTS = 512 }; /* more sizes: near ones are pooled */
 
@@ -33,6 +35,7 @@ struct calibrate_point {
     double bytes;
     double time_s, low_s, high_s; /* median; range of all that was measured */
     int64_t measured_count;
+    struct place place; /* of the row of its time */
     double fit_s;
     double left_out_s; /* predicted by a fit to the others; NaN at the ends */
     bool is_outlier, is_falling;
@@ -48,6 +51,14 @@ struct calibrate_fit {
     double repeat_err;                        /* median half width of the error bars, relative */
     double best_busbw_bytes_per_s, best_at_bytes;
     int32_t outlier_count, falling_count;
+    int64_t wrong_count;                     /* rows whose results were found wrong */
+    struct pieces pieces;                    /* of a linear fit */
+    const struct nccl_table *const *sources; /* tables pooled */
+};
+
+struct calibrate_set {
+    struct calibrate_fit *items;
+    int32_t count;
 };
 
 /* Whether two tables are of one group. */
@@ -56,6 +67,11 @@ bool calibrate_is_alike(const struct nccl_table *a, const struct nccl_table *b);
 bool calibrate_fit_tables(struct arena *arena, const struct nccl_table *const *tables,
                           int32_t count, struct calibrate_fit *fit);
 void calibrate_release(struct calibrate_fit *fit);
+
+/* One fit for each group of tables of a log, in the order of the first of each. False: a table has
+   no time. */
+bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set);
+void calibrate_set_release(struct calibrate_set *set);
 
 /* Out-of-place time of a row, else in-place; NaN: neither. */
 double nccl_row_s(const struct nccl_row *row);

@@ -9,6 +9,9 @@
 #include "base/strbuf.h"
 #include "collective/nccl_log_private.h"
 
+/* More hosts than any machine has: those after are not told apart. */
+enum { HOSTS_MAX = 1 << 14 };
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 char *text_lower(struct arena *arena, const char *text)
@@ -111,6 +114,8 @@ void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, co
     list->listed++;
     list->highest = rank > list->highest ? rank : list->highest;
     /* Ranks of a host follow one another, so the last host is nearly always the one. */
+    if (list->hosts.count >= HOSTS_MAX)
+        return;
     for (int32_t i = list->hosts.count - 1; i >= 0; i--)
         if (strcmp(list->hosts.items[i], host) == 0)
             return;

@@ -174,10 +174,19 @@ static bool store(struct arena *arena, struct nccl_row *row, const struct column
     return true;
 }
 
+/* Columns up to the in-place group, which may be missing. */
+static int32_t out_of_place_width(const struct columns *columns)
+{
+    int32_t width = 0;
+    while (width < columns->count && !columns->items[width].is_in_place)
+        width++;
+    return width;
+}
+
 bool row_from_words(struct arena *arena, const struct words *words, const struct columns *columns,
                     bool is_last, struct nccl_row *row, struct diag *diag)
 {
-    struct columns guessed;
+    struct columns guessed = {0};
     const struct word *first = &words->items[0];
     const struct word *last = &words->items[words->count - 1];
     *row = (struct nccl_row){.place = first->place, .type = "", .redop = "", .root = -1};
@@ -191,8 +200,7 @@ bool row_from_words(struct arena *arena, const struct words *words, const struct
         return false;
     }
     const struct columns *in_force = columns->count > 0 ? columns : &guessed;
-    /* Some versions leave the out-of-place group blank, or the in-place one out. */
-    if (words->count != in_force->count) {
+    if (words->count != in_force->count && words->count != out_of_place_width(in_force)) {
         diag_add(diag, DIAG_WARNING, last->place,
                  is_last ? "the text ends here: the row is left out" : "the row is left out",
                  "a row of %d columns under a header of %d", (int)words->count,

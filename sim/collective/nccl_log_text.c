@@ -4,6 +4,9 @@
 #include "base/strbuf.h"
 #include "collective/nccl_log_private.h"
 
+/* More facts, or longer ones, no table states: a text that is no log must not cost long. */
+enum { FACTS_MAX = 64, FACT_BYTES_MAX = 4096 };
+
 /* A line of the text without prefixes, and where it stands. */
 struct line {
     char *text;             /* NUL-terminated copy without colours */
@@ -168,8 +171,9 @@ static int64_t number_after(const struct words *words, const char *text)
 
 static char *join_from(struct arena *arena, const struct words *words, int32_t from)
 {
+    enum { WORDS_MAX = 12 };
     char *text = arena_strdup(arena, word_at(words, from));
-    for (int32_t i = from + 1; i < words->count; i++)
+    for (int32_t i = from + 1; i < words->count && i < from + WORDS_MAX; i++)
         text = arena_printf(arena, "%s %s", text, words->items[i].text);
     return text;
 }
@@ -202,6 +206,8 @@ static void add_fact(struct text_reader *reader, const char *text, size_t length
                      struct place place)
 {
     struct arena *arena = reader->arena;
+    if (reader->table->facts.count >= FACTS_MAX)
+        return;
     while (length > 0 && is_space(*text))
         text++, length--;
     const char *colon = memchr(text, ':', length);
@@ -223,6 +229,8 @@ static void add_fact(struct text_reader *reader, const char *text, size_t length
 /* "# hardware: A; intra-node link: B", "# n ranks: 8, n nodes: 2" */
 static void take_facts(struct text_reader *reader, const char *text, struct place place)
 {
+    if (strlen(text) > FACT_BYTES_MAX)
+        return;
     while (*text != '\0') {
         const char *end = strstr(text, "; ");
         const char *nodes = strstr(text, ", n nodes:");
@@ -265,8 +273,7 @@ static void take_library(struct text_reader *reader, const struct words *words)
     }
 }
 
-static void take_comment(struct text_reader *reader, const struct line *line,
-                         const struct words *words, const char *text)
+static void take_comment(struct text_reader *reader, const struct words *words, const char *text)
 {
     const struct place place = words->items[0].place;
     struct columns columns;
@@ -298,7 +305,6 @@ static void take_comment(struct text_reader *reader, const struct line *line,
         take_facts(reader, text, place);
         take_known_facts(reader->table);
     }
-    (void)line;
     table_take_environment(reader->arena, reader->table, text);
 }
 
@@ -344,7 +350,7 @@ static void take_line(struct text_reader *reader, const struct line *line)
     while (is_space(*text))
         text++;
     if (*text == '#') {
-        take_comment(reader, line, &words, text + 1);
+        take_comment(reader, &words, text + 1);
     } else if (words_are_row(&words)) {
         struct nccl_row row;
         if (row_from_words(reader->arena, &words, &reader->columns, line->is_last, &row,
@@ -363,19 +369,19 @@ enum status nccl_text_parse(struct arena *arena, const struct source *source, st
                             struct diag *diag)
 {
     struct text_reader reader = {.arena = arena, .source = source, .log = log, .diag = diag};
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
     const char *at = source->text;
     const char *const end = at + source->length;
+    if (source->length >= 3 && memcmp(at, byte_order_mark, 3) == 0)
+        at += 3;
     table_open(&reader, (struct place){source, 1, 1, 1});
     for (int32_t number = 1; at < end; number++) {
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         const size_t length = feed != NULL ? (size_t)(feed - at) : (size_t)(end - at);
         const size_t prefix = length > 0 ? prefix_length(at) : 0;
-        struct line line = {.number = number, .column = 1, .is_last = feed == NULL};
-        if (prefix > 0 && prefix <= length)
-            line.column += (int32_t)prefix;
-        else
-            line.text = NULL;
-        const size_t skipped = line.column > 1 ? prefix : 0;
+        const size_t skipped = prefix <= length ? prefix : 0;
+        struct line line = {
+            .number = number, .column = (int32_t)skipped + 1, .is_last = feed == NULL};
         line.text = arena_strndup(arena, at + skipped, length - skipped);
         strip_escapes(line.text);
         take_line(&reader, &line);

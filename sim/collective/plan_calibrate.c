@@ -16,11 +16,11 @@ static double sibling_cost(const struct calibration_table *table, enum collectiv
                            int64_t nodes, int64_t gpus_per_node)
 {
     if ((table->nodes == 1) != (nodes == 1))
-        return INFINITY;
+        return (double)INFINITY;
     const bool is_reduced = op == COLLECTIVE_ALL_REDUCE;
     const bool is_table_reduced = table->op == COLLECTIVE_ALL_REDUCE;
-    if (is_reduced != is_table_reduced && table->nodes == 2 && !is_on_rings(table))
-        return INFINITY;
+    if (!is_reduced && is_table_reduced && table->nodes == 2 && !is_on_rings(table))
+        return (double)INFINITY;
     double cost = fabs(log2((double)nodes / (double)table->nodes)) +
                   2 * fabs(log2((double)gpus_per_node / (double)table->gpus_per_node));
     if (is_reduced != is_table_reduced)
@@ -35,7 +35,7 @@ const struct calibration_table *calibration_find(const struct calibration *calib
                                                  int64_t gpus_per_node, bool *is_same)
 {
     const struct calibration_table *nearest = NULL;
-    double least = INFINITY;
+    double least = (double)INFINITY;
     for (int64_t i = 0; i < calibration->table_count; i++) {
         const struct calibration_table *table = &calibration->tables[i];
         /* Of equals, NCCL's own choice of algorithm goes first. */

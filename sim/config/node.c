@@ -170,10 +170,10 @@ static bool read_list(struct reader *reader, struct node *list)
         is_done = event.type == YAML_SEQUENCE_END_EVENT;
         const bool is_read = is_done || read_node(reader, &event, &item);
         yaml_event_delete(&event);
-        if (!is_read)
-            return false;
         if (!is_done)
             ARENA_PUSH(reader->arena, &list->entries)->value = item;
+        if (!is_read)
+            return false;
     }
     return true;
 }
@@ -255,20 +255,21 @@ static bool read_pair(struct reader *reader, const yaml_event_t *key_event, stru
     /* A map or a list as a key brings many events that nobody wants to hear about. */
     if (key_event->type != YAML_SCALAR_EVENT && key_event->type != YAML_ALIAS_EVENT)
         return false;
+    /* What was read before a mistake stays in the tree. */
+    struct node *value = ARENA_NEW(reader->arena, struct node);
+    value->text = "";
     yaml_event_t event;
-    if (!next_event(reader, &event))
-        return false;
-    struct node *value = NULL;
-    const bool is_read = read_node(reader, &event, &value);
-    yaml_event_delete(&event);
-    if (!is_read)
-        return false;
+    bool is_read = next_event(reader, &event);
+    if (is_read) {
+        is_read = read_node(reader, &event, &value);
+        yaml_event_delete(&event);
+    }
     if (entry != NULL) {
         if (value->kind == NODE_NULL)
             value->place = value->text[0] == '\0' ? entry->key_place : value->place;
         entry->value = value;
     }
-    return true;
+    return is_read;
 }
 
 static bool read_map(struct reader *reader, struct node *map)

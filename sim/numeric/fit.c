@@ -113,7 +113,7 @@ bool fit_pieces(const double *x, const double *y, int32_t count, struct pieces *
     *pieces = (struct pieces){0};
     if (count < 2)
         return false;
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && !has_any; i++)
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         take_better(solve(x, y, count, &lines[i], &candidate), &candidate, pieces, &has_any);
     const int32_t step = 1 + count / BREAKS_MAX;
     for (int32_t i = 2; i + 2 < count; i += step) {

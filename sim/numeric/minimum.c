@@ -21,38 +21,60 @@ static double value_at(double x, void *given)
     return isfinite(value) ? value : DBL_MAX;
 }
 
-double minimum_on(double (*function)(double x, void *context), void *context, double low,
-                  double high, int grid, double tolerance, double *least)
+/* The best of `steps` even steps on [low, high] against `best`. */
+static void try_steps(struct search *search, double low, double high, int steps, double *best,
+                      double *best_value)
 {
-    enum { STEPS_MAX = 200 };
-    struct search search = {function, context};
-    gsl_function wrapped = {value_at, &search};
-    const double step = (high - low) / grid;
-    double best = low;
-    double best_value = value_at(low, &search);
-    for (int i = 1; i <= grid; i++) {
-        const double value = value_at(low + i * step, &search);
-        if (value < best_value) {
-            best = low + i * step;
-            best_value = value;
+    for (int i = 0; i <= steps; i++) {
+        const double x = low + (high - low) * i / steps;
+        const double value = value_at(x, search);
+        if (value < *best_value) {
+            *best = x;
+            *best_value = value;
         }
     }
+}
+
+/* Golden section on a valley around `best`; false: GSL sees none. */
+static bool narrow(struct search *search, double low, double high, double tolerance, double *best,
+                   double *best_value)
+{
+    enum { STEPS_MAX = 200 };
+    gsl_function wrapped = {value_at, search};
     gsl_min_fminimizer *minimizer = gsl_min_fminimizer_alloc(gsl_min_fminimizer_goldensection);
     if (minimizer == NULL)
         out_of_memory(0);
-    /* Refused where the best of the steps is no valley (at an end, or flat): then it stands. */
-    bool is_on = gsl_min_fminimizer_set(minimizer, &wrapped, best, fmax(low, best - step),
-                                        fmin(high, best + step)) == 0;
+    const bool is_valley = gsl_min_fminimizer_set(minimizer, &wrapped, *best, low, high) == 0;
+    bool is_on = is_valley;
     for (int i = 0; i < STEPS_MAX && is_on; i++) {
         is_on = gsl_min_fminimizer_iterate(minimizer) == 0 &&
                 gsl_min_fminimizer_x_upper(minimizer) - gsl_min_fminimizer_x_lower(minimizer) >
                     tolerance;
-        if (gsl_min_fminimizer_f_minimum(minimizer) < best_value) {
-            best_value = gsl_min_fminimizer_f_minimum(minimizer);
-            best = gsl_min_fminimizer_x_minimum(minimizer);
+        if (gsl_min_fminimizer_f_minimum(minimizer) < *best_value) {
+            *best_value = gsl_min_fminimizer_f_minimum(minimizer);
+            *best = gsl_min_fminimizer_x_minimum(minimizer);
         }
     }
     gsl_min_fminimizer_free(minimizer);
+    return is_valley;
+}
+
+double minimum_on(double (*function)(double x, void *context), void *context, double low,
+                  double high, int grid, double tolerance, double *least)
+{
+    enum { FINER = 8 };
+    struct search search = {function, context};
+    double best = low;
+    double best_value = DBL_MAX;
+    double step = (high - low) / grid;
+    try_steps(&search, low, high, grid, &best, &best_value);
+    /* Where two steps are equally good there is no valley yet: finer ones, between them. */
+    while (step > tolerance && !narrow(&search, fmax(low, best - step), fmin(high, best + step),
+                                       tolerance, &best, &best_value)) {
+        try_steps(&search, fmax(low, best - step), fmin(high, best + step), FINER, &best,
+                  &best_value);
+        step /= FINER / 2;
+    }
     if (least != NULL)
         *least = best_value;
     return best;

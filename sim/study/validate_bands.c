@@ -137,9 +137,9 @@ static void score_groups(struct arena *arena, struct collective_validation *vali
         for (int32_t i = 0; i < lists[k]->count; i++) {
             struct collective_group *group = &lists[k]->items[i];
             for (int basis = 0; basis < COLLECTIVE_BASIS_COUNT; basis++)
-                group->from_1m[basis] =
-                    total(arena, validation, k == 0 ? group->name : NULL,
-                          k == 1 ? group->name : NULL, (enum collective_basis)basis, mib, INFINITY);
+                group->from_1m[basis] = total(arena, validation, k == 0 ? group->name : NULL,
+                                              k == 1 ? group->name : NULL,
+                                              (enum collective_basis)basis, mib, (double)INFINITY);
         }
     }
 }
@@ -170,8 +170,8 @@ static void score_result(struct arena *arena, struct collective_result *result)
             result->bands[basis][band] = collective_score_of(
                 arena, result->points, result->point_count, of, band_begin((enum size_band)band),
                 band_begin((enum size_band)(band + 1)));
-        result->from_1m[basis] =
-            collective_score_of(arena, result->points, result->point_count, of, mib, INFINITY);
+        result->from_1m[basis] = collective_score_of(arena, result->points, result->point_count, of,
+                                                     mib, (double)INFINITY);
     }
 }
 
@@ -189,7 +189,8 @@ void collective_validation_score(struct arena *arena, struct collective_validati
     }
     for (int basis = 0; basis < COLLECTIVE_BASIS_COUNT; basis++) {
         const enum collective_basis of = (enum collective_basis)basis;
-        validation->from_1m[basis] = total(arena, validation, NULL, NULL, of, mib, INFINITY);
+        validation->from_1m[basis] =
+            total(arena, validation, NULL, NULL, of, mib, (double)INFINITY);
         for (int band = 0; band < SIZE_BAND_COUNT; band++)
             validation->bands[basis][band] =
                 total(arena, validation, NULL, NULL, of, band_begin((enum size_band)band),

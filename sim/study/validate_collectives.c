@@ -189,7 +189,9 @@ static void result_init(struct running *running, const struct nccl_table *table,
     machine_rules_apply(arena, &running->rules, result);
     if (result->point_count == 0 && result->reason == NULL)
         result->reason = "no row has a time";
-    (void)calibrate_fit_tables(arena, &table, 1,
+    const struct nccl_table **alone = ARENA_ARRAY(arena, const struct nccl_table *, 1);
+    alone[0] = table;
+    (void)calibrate_fit_tables(arena, alone, 1,
                                &running->fits[result - running->validation->results]);
     struct calibration_table *fitted = &running->fits[result - running->validation->results].table;
     fitted->nodes = result->nodes;

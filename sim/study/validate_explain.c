@@ -127,9 +127,9 @@ enum status collective_explain(struct arena *arena, const struct collective_requ
     enum status status = collective_machine_load(arena, result, request, NULL, &machine, diag);
     if (status == STATUS_OK) {
         knobs_of(&machine.cluster, result->nodes == 1, knobs);
-        best->error_before =
-            collective_score_of(arena, result->points, result->point_count, ON_SPEC, mib, INFINITY)
-                .median_abs_err;
+        best->error_before = collective_score_of(arena, result->points, result->point_count,
+                                                 ON_SPEC, mib, (double)INFINITY)
+                                 .median_abs_err;
     }
     for (int i = 0; i < KNOB_COUNT && status == STATUS_OK; i++) {
         search.knob = &knobs[i];

@@ -7,6 +7,7 @@
 
 extern const struct check_case published_cases[];
 extern const struct check_case calibrate_cases[];
+extern const struct check_case nccl_log_cases[];
 
 /* Seconds of a collective over all GPUs of a shipped cluster; `override` may be NULL. */
 double alone_s(const char *cluster, const char *override, int64_t hosts, int64_t gpus_per_host,

@@ -220,8 +220,11 @@ static const struct check_case plan_cases[] = {{"closed forms", test_closed_form
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"plan", plan_cases}, {"published", published_cases}, {"calibrate", calibrate_cases}, {0}};
+    const struct check_suite suites[] = {{"plan", plan_cases},
+                                         {"published", published_cases},
+                                         {"calibrate", calibrate_cases},
+                                         {"nccl log", nccl_log_cases},
+                                         {0}};
     numeric_init();
     return check_main(argc, argv, suites);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "check.h"
+#include "numeric_tests.h"
 
 /*
  * x = 1, 2, 4 are equal steps h in log x; y = 0, 1, 3. Slopes in units of 1/h: secants 1 and 2, in
@@ -107,6 +107,7 @@ static const struct check_case curve_cases[] = {{"Steffen by hand", test_steffen
 int main(int argc, char **argv)
 {
     numeric_init();
-    const struct check_suite suites[] = {{"curve", curve_cases}, {0}};
+    const struct check_suite suites[] = {
+        {"curve", curve_cases}, {"fit", fit_cases}, {"minimum", minimum_cases}, {0}};
     return check_main(argc, argv, suites);
 }
