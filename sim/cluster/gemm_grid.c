@@ -102,6 +102,7 @@ static enum status read_table_line(struct reader *reader, struct gemm_table *tab
                    take_field(reader, "sm", 1, &device->sm_count) &&
                    take_field(reader, "floor_ns", 1e-9, &device->floor_s) &&
                    take_field(reader, "wave_permille", 1e-3, &device->wave_frac) &&
+                   take_field(reader, "scatter_permille", 1e-3, &table->scatter_frac) &&
                    reader->at == reader->end_of_line;
     if (!is_good || device->peak_flop_per_s <= 0 || device->hbm_bytes_per_s <= 0 ||
         device->sm_count <= 0)

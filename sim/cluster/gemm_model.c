@@ -107,6 +107,12 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
     return fmax(seconds, flop / (device->peak_flop_per_s * model->ceiling_frac * rate_frac));
 }
 
+double gemm_model_scatter(const struct gemm_model *model, enum dtype dtype)
+{
+    const struct gemm_table *table = model->tables[dtype];
+    return model->is_derived || table->dtype != dtype ? 0 : table->scatter_frac;
+}
+
 bool gemm_model_is_derived(const struct gemm_model *model)
 {
     return model->is_derived;

@@ -62,6 +62,13 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
 /* The same as a benchmark would measure it: forward layout, no ceiling, no sustained clock. */
 double gemm_model_burst_s(const struct gemm_model *model, const struct kernel *kernel);
 
+/*
+ * How far the measurements behind a dtype scatter about their own neighbours, 90th percentile
+ * (cluster/gemm_grid.h), a mark for the errors of a prediction. 0: not known, or the table is that
+ * of another dtype or GPU.
+ */
+double gemm_model_scatter(const struct gemm_model *model, enum dtype dtype);
+
 /* The grid is that of another GPU. */
 bool gemm_model_is_derived(const struct gemm_model *model);
 /* Where the grid comes from, one line; for `list gpus`. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "cluster/gemm_model.h"
 #include "config/csv_table.h"
 #include "study/validate_private.h"
 
@@ -224,21 +225,24 @@ static const char *cell_name(struct arena *arena, const struct kernel *kernel)
     return arena_printf(arena, "%s %s %s", kind, impl, pass_words[kernel->pass]);
 }
 
-static struct kernel_cell *cell_of(struct reading *reading, const char *gpu,
+static struct kernel_cell *cell_of(struct reading *reading, const struct gpu *gpu,
                                    const struct kernel *kernel)
 {
     const char *what = cell_name(reading->arena, kernel);
     struct kernel_validation *validation = reading->validation;
     for (int32_t i = 0; i < validation->cells.count; i++) {
         struct kernel_cell *cell = &validation->cells.items[i];
-        if (text_equal(cell->gpu, gpu) && text_equal(cell->what, what))
+        if (text_equal(cell->gpu, gpu->name) && text_equal(cell->what, what))
             return cell;
     }
     struct kernel_cell *cell = ARENA_PUSH(reading->arena, &validation->cells);
     bool is_gemm = kernel->kind == KERNEL_GEMM;
     bool is_small = is_gemm && kernel->flop < large_flop;
-    cell->gpu = gpu;
+    double scatter =
+        is_gemm && !is_small && gpu->gemm ? gemm_model_scatter(gpu->gemm, kernel->dtype) : 0;
+    cell->gpu = gpu->name;
     cell->what = what;
+    cell->scatter = scatter > 0 ? scatter : (double)NAN;
     cell->median_goal = is_small ? (double)NAN : is_gemm ? 0.05 : 0.10;
     cell->p90_goal = is_gemm && !is_small ? 0.15 : (double)NAN;
     return cell;
@@ -277,7 +281,7 @@ static enum status take_row(struct reading *reading, const struct csv_row *row)
         return STATUS_OK;
     }
     reading->validation->rows_used++;
-    struct kernel_cell *cell = cell_of(reading, loaded->gpu.name, &kernel);
+    struct kernel_cell *cell = cell_of(reading, &loaded->gpu, &kernel);
     *ARENA_PUSH(reading->arena, &cell->errors) =
         predicted_s(&loaded->gpu, &kernel, copy_bytes) / (us * 1e-6) - 1;
     return STATUS_OK;

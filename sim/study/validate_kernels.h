@@ -30,7 +30,8 @@
  * dtype or implementation × pass, GEMMs apart by 1 GFLOP; error = predicted / measured − 1. Goals
  * for cells of at least 30 rows: GEMMs of 1 GFLOP and more: median |error| <= 5 %, 90th percentile
  * <= 15 %; attention and memory-bound kernels: median <= 10 %. A cell with fewer rows counts as
- * assumed. Small GEMMs have no goal.
+ * assumed. Small GEMMs have no goal. Beside the 90th percentile of a GEMM cell stands that by which
+ * the measurements of the table scatter about their own neighbours (cluster/gemm_grid.h).
  */
 #ifndef FSDPSIM_STUDY_VALIDATE_KERNELS_H
 #define FSDPSIM_STUDY_VALIDATE_KERNELS_H
@@ -53,6 +54,7 @@ const char *kernel_verdict_name(enum kernel_verdict verdict);
 struct kernel_cell {
     const char *gpu, *what;       /* "h100-sxm5-80gb", "gemm bf16 from 1 GFLOP" */
     double median_goal, p90_goal; /* NaN: none */
+    double scatter; /* 90th percentile, of the measurements themselves (gemm_model_scatter); NaN */
     struct validate_score score;
     enum kernel_verdict verdict;
     struct {

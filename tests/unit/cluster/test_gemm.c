@@ -246,19 +246,19 @@ static void test_refused(void)
         {"gemm-grid 1\ngpu x\nsource y\ntable bf17 sm 3\n", "'table' needs a dtype"},
         {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 0 hbm_mb_per_s 1 sm 1 floor_ns "
          "1 "
-         "wave_permille 1\n",
+         "wave_permille 1 scatter_permille 2\n",
          "the 'table' line"},
         {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
          "1 "
-         "wave_permille 1\nm 1 1\n",
+         "wave_permille 1 scatter_permille 2\nm 1 1\n",
          "an axis must increase"},
         {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
          "1 "
-         "wave_permille 1\nm 1\nn 1\nk 1 2\nr 1 1 5\n",
+         "wave_permille 1 scatter_permille 2\nm 1\nn 1\nk 1 2\nr 1 1 5\n",
          "a positive number for each k"},
         {"gemm-grid 1\ngpu x\nsource y\ntable bf16 peak_gflop_per_s 1 hbm_mb_per_s 1 sm 1 floor_ns "
          "1 "
-         "wave_permille 1\nm 1\nn 1\nk 1 2\nr 2 1 5 5\n",
+         "wave_permille 1 scatter_permille 2\nm 1\nn 1\nk 1 2\nr 2 1 5 5\n",
          "missing or out of order"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -333,8 +333,8 @@ static void errors_collect(const struct gemm_fixture *fixture, const struct csv_
 
 static void test_hold_out(void)
 {
-    /* The goal is 5 % and 15 %. What misses it, with what bounds it: L40S and L4 ran power-capped
-       (neighbours in the tables differ by up to 30 %); MI355X switches between five kernel
+    /* The goal is 5 % and 15 %. What misses it, with what bounds it: the L40S ran power-capped (its
+       table scatters by 14 % about its own neighbours); MI355X switches between five kernel
        families. Tables of 40 shapes (A6000, 3090, 4090) leave too few to tell. */
     static const struct {
         const char *gpu;
@@ -345,18 +345,18 @@ static void test_hold_out(void)
         {"a100-sxm4-80gb", DTYPE_BF16, 150, 0.05, 0.15},
         {"a100-sxm4-80gb", DTYPE_FP32, 100, 0.05, 0.15},
         {"h100-sxm5-80gb", DTYPE_BF16, 150, 0.05, 0.15},
-        {"h100-sxm5-80gb", DTYPE_FP32, 100, 0.05, 0.18},
+        {"h100-sxm5-80gb", DTYPE_FP32, 100, 0.05, 0.15},
         {"h200-sxm-141gb", DTYPE_BF16, 150, 0.05, 0.15},
         {"b200-sxm", DTYPE_BF16, 150, 0.05, 0.15},
         {"b300-sxm", DTYPE_BF16, 150, 0.05, 0.15},
         {"gb200", DTYPE_BF16, 150, 0.05, 0.15},
-        {"l40s", DTYPE_BF16, 150, 0.05, 0.19},
-        {"l40s", DTYPE_FP32, 100, 0.065, 0.19},
+        {"l40s", DTYPE_BF16, 150, 0.05, 0.18},
+        {"l40s", DTYPE_FP32, 100, 0.05, 0.15},
         {"rtx-pro-6000-blackwell-server", DTYPE_BF16, 150, 0.05, 0.15},
         {"v100-sxm2-16gb", DTYPE_FP16, 20, 0.05, 0.15},
         {"v100-sxm2-16gb", DTYPE_FP32, 100, 0.05, 0.15},
         {"a40", DTYPE_FP16, 50, 0.05, 0.15},
-        {"mi355x", DTYPE_BF16, 50, 0.10, 0.30},
+        {"mi355x", DTYPE_BF16, 50, 0.055, 0.26},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         static struct errors errors;
