@@ -67,7 +67,7 @@ static bool lane_is_issued(struct machine *machine, struct lane *lane)
     return false;
 }
 
-static void lane_start_activity(struct machine *machine, struct lane *lane, enum activity_kind kind)
+void lane_start_activity(struct machine *machine, struct lane *lane, enum activity_kind kind)
 {
     lane->state = LANE_BUSY;
     lane->activity.event.op = lane->at->op->index;
@@ -100,6 +100,7 @@ static void segment_start_batch(struct machine *machine, struct lane *lane,
     activity->work = s_from_ps(alone_ps);
     activity->weight = 1;
     activity->cap = 1;
+    activity->demands = lane->demands;
     activity->demand_count = 0;
     if (rank_class->sm >= 0)
         lane->demands[activity->demand_count++] = (struct demand){rank_class->sm, 1};
@@ -138,27 +139,6 @@ static bool segment_continue(struct machine *machine, struct lane *lane)
         lane->kernel = lane->batch_end;
     }
     return true;
-}
-
-/* Reads and writes every byte; nothing else uses the copy engine at its full rate. */
-static bool copy_start(struct machine *machine, struct lane *lane)
-{
-    if (lane->at->op->bytes <= 0)
-        return true;
-    const struct rank_class *rank_class = lane->class->rank_class;
-    struct activity *activity = &lane->activity;
-    const double rate = machine->setup->layout->resources[rank_class->hbm].capacity / 2;
-    activity->work = (double)lane->at->op->bytes;
-    activity->weight = rate;
-    activity->cap = rate;
-    activity->demand_count = 0;
-    lane->demands[activity->demand_count++] = (struct demand){rank_class->hbm, 2};
-    if (rank_class->copy_engine_h2d >= 0)
-        lane->demands[activity->demand_count++] =
-            (struct demand){rank_class->copy_engine_h2d, 1 / rate};
-    lane->copy_frac = 0;
-    lane_start_activity(machine, lane, ACTIVITY_MEMCPY);
-    return false;
 }
 
 static void mark_tell(struct machine *machine, const struct lane *lane)

@@ -207,7 +207,7 @@ struct lane {
     const struct flow_plan *plan; /* … in which it takes part */
     struct event wake;
     struct activity activity;
-    struct demand demands[3];
+    struct demand demands[2]; /* of a segment */
 };
 
 struct pending_free {
@@ -216,6 +216,13 @@ struct pending_free {
     int64_t delta_bytes;
     int32_t step;
     struct pending_free *next;
+};
+
+/* What a copy of one kind loads, by the byte. */
+struct copy_path {
+    double rate; /* alone */
+    struct demand *demands;
+    int32_t demand_count;
 };
 
 struct class_state {
@@ -239,6 +246,7 @@ struct class_state {
     bool is_memory_due;
     struct pending_free *pending, *free_list;
     const struct comm_seat *seats; /* by communicator */
+    struct copy_path copies[3];    /* by enum copy_kind */
     int32_t computing_count;       /* segments that run */
     int64_t sms_held;              /* by collectives */
     int64_t moving_percent;        /* of the GPU's memory bandwidth, by transfers */
@@ -352,6 +360,13 @@ void lane_activity_ended(struct machine *machine, struct lane *lane);
 /* When the host issues (has issued) the operation at which the stream is. */
 int64_t lane_issue_ps(const struct lane *lane);
 void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps);
+
+void lane_start_activity(struct machine *machine, struct lane *lane, enum activity_kind kind);
+
+/* machine_copy.c */
+MUST_CHECK enum status copies_set_up(struct machine *machine);
+/* True when there is nothing to copy. */
+bool copy_start(struct machine *machine, struct lane *lane);
 
 /* machine_collective.c */
 void lane_arrive(struct machine *machine, struct lane *lane);

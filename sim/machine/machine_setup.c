@@ -21,7 +21,6 @@ static const char *missing_feature(const struct op *op)
     case OP_HOST_COMPUTE:
         return "computing on the host";
     case OP_COPY:
-        return op->index == COPY_D2D ? NULL : "copies between host and device";
     case OP_SEGMENT:
     case OP_COLLECTIVE:
     case OP_RECORD:
@@ -230,5 +229,5 @@ enum status machine_set_up(struct machine *machine)
         lanes = class_set_up(machine, i, lanes);
     lists_set_up(machine, lanes, comms_order(machine, lanes));
     observers_set_up(machine);
-    return STATUS_OK;
+    return copies_set_up(machine);
 }

@@ -42,11 +42,11 @@ static void told_mark(void *context, int64_t now_ps, int32_t class_idx, int32_t 
     meeting->end_ps[mark] = now_ps;
 }
 
-static void meeting_init(struct meeting *meeting, int64_t hosts, int64_t gpus,
+static void meeting_init(struct meeting *meeting, const char *cluster, int64_t hosts, int64_t gpus,
                          const char *const *overrides, const struct part *parts, int32_t count)
 {
     *meeting = (struct meeting){0};
-    fixture_init(&meeting->fixture, "ideal-64-400", overrides);
+    fixture_init(&meeting->fixture, cluster, overrides);
     if (!CHECK_INT(meeting->fixture.status, STATUS_OK))
         puts(fixture_messages(&meeting->fixture));
     struct group groups[MAX_OPS];
@@ -86,7 +86,7 @@ static void check_meeting(int64_t hosts, int64_t gpus, const char *const *overri
                           enum network_mode network, const struct part *parts, int32_t count)
 {
     struct meeting meeting;
-    meeting_init(&meeting, hosts, gpus, overrides, parts, count);
+    meeting_init(&meeting, "ideal-64-400", hosts, gpus, overrides, parts, count);
     meeting.toy.network = network;
     (void)toy_play(&meeting.toy);
     for (int32_t i = 0; i < count; i++)
@@ -174,11 +174,46 @@ static void test_one_slow_nic(void)
     static const struct part reduce[] = {{COLLECTIVE_ALL_REDUCE, 2, 4, 0.5e9, 0, 4}};
     check_meeting(4, 2, overrides, NETWORK_FLOWS, gather, 1);
     struct meeting meeting;
-    meeting_init(&meeting, 4, 2, overrides, reduce, 1);
+    meeting_init(&meeting, "ideal-64-400", 4, 2, overrides, reduce, 1);
     CHECK_INT(meeting.toy.layout.class_count, 3); /* host 3, host 1, hosts 0 and 2 */
     CHECK_INT(toy_play(&meeting.toy).end_ps, 4 * S_PS);
     CHECK_INT(meeting.first_ps[0], S_PS);
     meeting_release(&meeting);
+}
+
+/* ---- copies ------------------------------------------------------------------------------- */
+
+/* Two GPUs in slots of 1 GB/s below one switch whose uplink has 1 GB/s, or as `uplink` says. */
+static void check_copies(const char *uplink, double gather_bytes, double gather_end_s,
+                         double copy_end_s)
+{
+    struct arena texts = {0};
+    const char *const overrides[] = {
+        "host.gpus=2",
+        arena_printf(&texts,
+                     "host.pcie={link: {name: ideal, bandwidth: 1 GB/s, step_latency: 0 s, "
+                     "ring_efficiency: 1, sources: {bandwidth: round, step_latency: ideal, "
+                     "ring_efficiency: ideal}}, switches: [{name: plx, gpus: 0-1, numa: 0%s}]}",
+                     uplink),
+        NULL};
+    const struct part gather[] = {{COLLECTIVE_ALL_GATHER, 2, 1, gather_bytes, 0, 0}};
+    struct meeting meeting;
+    meeting_init(&meeting, "ideal-10gbps", 1, 2, overrides, gather, 1);
+    toy_op(&meeting.toy, OP_COPY, 1, COPY_D2H)->bytes = 1000000000;
+    toy_op(&meeting.toy, OP_MARK, 1, 1);
+    (void)toy_play(&meeting.toy);
+    CHECK_NEAR((double)meeting.end_ps[0], gather_end_s * (double)S_PS, 1e-9);
+    CHECK_NEAR((double)meeting.end_ps[1], copy_end_s * (double)S_PS, 1e-9);
+    meeting_release(&meeting);
+    arena_release(&texts);
+}
+
+/* Each GPU copies 1 GB to the host; the two share the uplink, or are bound by their slots. */
+static void test_copies_share_an_uplink(void)
+{
+    check_copies("", 0, 0, 2);
+    check_copies(", uplink_bandwidth: 0.5 GB/s", 0, 0, 4);
+    check_copies(", uplink_bandwidth: 4 GB/s", 0, 0, 1);
 }
 
 /* ---- network: messages -------------------------------------------------------------------- */
@@ -191,7 +226,7 @@ static void test_messages_agree_alone(void)
         for (int op = 0; op < COLLECTIVE_OP_COUNT; op++) {
             const struct part part[] = {{(enum collective_op)op, 2 * hosts, 1, 3.7e9, 0, 0}};
             struct meeting meeting;
-            meeting_init(&meeting, hosts, 2, real, part, 1);
+            meeting_init(&meeting, "ideal-64-400", hosts, 2, real, part, 1);
             const int64_t flows_ps = toy_play(&meeting.toy).end_ps;
             meeting.toy.network = NETWORK_MESSAGES;
             CHECK_NEAR((double)toy_play(&meeting.toy).end_ps, (double)flows_ps, 1e-9);
@@ -255,6 +290,7 @@ const struct check_case sharing_cases[] = {
     {"caps leave room", test_caps_leave_room},
     {"meshes meet", test_meshes_meet},
     {"one slow NIC", test_one_slow_nic},
+    {"copies share an uplink", test_copies_share_an_uplink},
     {"messages agree alone", test_messages_agree_alone},
     {"messages differ in gaps", test_messages_differ_in_gaps},
     {"messages differ on unequal links", test_messages_differ_on_unequal_links},

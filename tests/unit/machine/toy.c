@@ -19,6 +19,8 @@ static void add_class(struct toy *toy, int32_t idx, int64_t count)
                                  .hosts = 1,
                                  .per_host = count,
                                  .clock_frac = 1,
+                                 .pcie_up = -1,
+                                 .pcie_down = -1,
                                  .nic_out = -1,
                                  .nic_in = -1};
     class->sm = add_resource(toy, RESOURCE_SM, 1);
