@@ -23,7 +23,10 @@ void check_same_metrics(const struct outcome *a, const struct outcome *b)
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"same", same_cases}, {"fold", fold_cases}, {"random", random_cases}, {0}};
+    const struct check_suite suites[] = {{"same", same_cases},
+                                         {"fold", fold_cases},
+                                         {"random", random_cases},
+                                         {"policies", policies_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

@@ -39,6 +39,11 @@ static void test_symmetric(void)
     check_fold("worked-examples/crosscheck-64", "", false);
     check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA, false);
     check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA "simulate.network=messages", false);
+    check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA "fsdp={api: ddp}", false);
+    check_fold(TWO_BLOCKS, REAL_CLUSTER SMALL_LLAMA "fsdp={api: zero3}", false);
+    check_fold(TWO_BLOCKS,
+               REAL_CLUSTER SMALL_LLAMA "fsdp={api: zero1}; mesh.dp_replicate=8; mesh.dp_shard=8",
+               false);
 }
 
 static void test_slow_gpu(void)

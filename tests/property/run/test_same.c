@@ -12,6 +12,11 @@ static const char *const runs[][2] = {
     {"worked-examples/reduce-buffers", "fsdp.reduce_scatter_buffers=2"},
     {"worked-examples/units-32", "fsdp.separate_reduce_scatter_communicator=true"},
     {"worked-examples/crosscheck-8", "simulate.network=messages"},
+    {"llama3-8b_dgx-h100", "fsdp={api: ddp}; nodes=2; train.precision.storage_dtype=fp32"},
+    {"llama3-8b_dgx-h100", "fsdp={api: zero2}; train.precision={param_dtype: bf16}; nodes=2; "
+                           "zero.overlap_comm=true"},
+    {"llama3-8b_dgx-h100", "fsdp={api: zero3}; train.precision={param_dtype: bf16}; nodes=2; "
+                           "cluster.overrides=[{host: 1, gpu: 6, clock_frac: 0.77}]"},
 };
 enum { RUNS = sizeof(runs) / sizeof(runs[0]) };
 

@@ -1,5 +1,5 @@
 /*
- * tests/unit/schedule/program_balance.h: allocations of a program, by its operations.
+ * tests/unit/run/program_balance.h: allocations of a program, by its operations.
  *
  * Plays prologue and steps without a machine: a tensor is allocated only when it is not there and
  * freed only when it is, and a later step leaves what the one before it left.

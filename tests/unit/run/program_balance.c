@@ -1,4 +1,4 @@
-/* tests/unit/schedule/program_balance.c: see program_balance.h. */
+/* tests/unit/run/program_balance.c: see program_balance.h. */
 #include "program_balance.h"
 
 #include <string.h>
