@@ -1,6 +1,7 @@
 /* report/report_explain.c: `fsdpsim explain`: textbook arithmetic beside the simulation. */
 #include <inttypes.h>
 
+#include "base/strbuf.h"
 #include "base/units.h"
 #include "report/report_estimate.h"
 
@@ -180,6 +181,69 @@ static void write_overlap(const struct experiment *experiment, const struct expl
             (unit->gather_s + unit->reduce_s) * 1e3);
 }
 
+/* ---- policies whose collectives belong to no unit: DDP, ZeRO -----------------------------------
+ */
+
+struct step_sums {
+    double comm_s, compute_s; /* alone, of a step */
+};
+
+static double all_compute_s(const struct experiment *experiment)
+{
+    const struct program *program = experiment->program;
+    double seconds = 0;
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *op = &program->step.items[i];
+        if (op->kind == OP_SEGMENT && !program->segments.items[op->index].is_optimizer)
+            seconds += segment_alone_s(experiment, &program->segments.items[op->index]);
+    }
+    return seconds;
+}
+
+/* Collectives of one kind: how many, of how much, what each GPU sends of it. */
+static void write_step_volume(const struct outcome *outcome, const char *op, FILE *file)
+{
+    double count = 0, bytes = 0, alone_s = 0;
+    for (int32_t i = 0; i < outcome->collective_count; i++) {
+        const struct outcome_collective *row = &outcome->collectives[i];
+        const bool is_one = text_equal(row->op, op);
+        count += is_one ? (double)row->count : 0;
+        bytes += is_one ? (double)row->count * row->bytes : 0;
+        alone_s += is_one ? (double)row->count * row->alone_s : 0;
+    }
+    if (count > 0)
+        fprintf(file, "  %-14s %5.0f, S = %.9g GB in all: %s(N-1)/N S sent; %.9g ms alone\n", op,
+                count, bytes / 1e9, text_equal(op, "all_reduce") ? "2 " : "", alone_s * 1e3);
+}
+
+static struct step_sums sum_step(const struct experiment *experiment, const struct outcome *outcome)
+{
+    struct step_sums sums = {.compute_s = all_compute_s(experiment)};
+    for (int32_t i = 0; i < outcome->collective_count; i++)
+        sums.comm_s += (double)outcome->collectives[i].count * outcome->collectives[i].alone_s;
+    return sums;
+}
+
+static void write_step(const struct experiment *experiment, const struct outcome *outcome,
+                       double hidden_frac, FILE *file)
+{
+    static const char *const ops[] = {"all_reduce", "reduce_scatter", "all_gather"};
+    const struct step_sums sums = sum_step(experiment, outcome);
+    const double ratio = sums.compute_s > 0 ? sums.comm_s / sums.compute_s : 0;
+    fprintf(file, "volume of a step, N = %" PRId64 "\n", outcome->n_gpus);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        write_step_volume(outcome, ops[i], file);
+    fprintf(file, "\ntime of a step, everything alone, without the optimizer\n");
+    fprintf(file, "  communication / compute = %.9g / %.9g ms = %.6g\n", sums.comm_s * 1e3,
+            sums.compute_s * 1e3, ratio);
+    fprintf(file, "  no overlap: %.9g ms, %.6g %% slower than compute alone\n",
+            (sums.compute_s + sums.comm_s) * 1e3, ratio * 100);
+    if (hidden_frac >= 0)
+        fprintf(file, "  with %.6g of it hidden: exposed %.4g ms, %.4g %% slower\n", hidden_frac,
+                sums.comm_s * (1 - hidden_frac) * 1e3, ratio * (1 - hidden_frac) * 100);
+    fputc('\n', file);
+}
+
 static void write_simulated(const struct outcome *outcome, FILE *file)
 {
     fprintf(file, "simulated\n");
@@ -213,9 +277,13 @@ enum status report_explain(struct experiment *experiment, const struct outcome *
         fprintf(file, "  replicated it fits in %.7g GB: sharding is not needed for memory\n",
                 estimate.budget_bytes / 1e9);
     fputc('\n', file);
-    write_volumes(&unit, experiment->mesh.dp_shard, file);
-    write_times(&unit, hidden_frac, file);
-    write_overlap(experiment, &unit, file);
+    if (unit.gather_bytes > 0 || unit.reduce_bytes > 0) {
+        write_volumes(&unit, experiment->mesh.dp_shard, file);
+        write_times(&unit, hidden_frac, file);
+        write_overlap(experiment, &unit, file);
+    } else {
+        write_step(experiment, outcome, hidden_frac, file);
+    }
     write_simulated(outcome, file);
     return STATUS_OK;
 }

@@ -46,6 +46,20 @@ static void test_d_accumulated(void)
     played_release(&played);
 }
 
+/* E replicated: 26 buckets of 100 MB (and the norm's 4 B): 2 · 7/8 · 2.6 GB / 400 GB/s = 11.375 ms.
+ */
+static void test_e_replicated(void)
+{
+    struct played played;
+    if (played_play(&played, "worked-examples/e", NULL)) {
+        const char *text = played_explain(&played, 0.5333);
+        CHECK_CONTAINS(text, "volume of a step, N = 8");
+        CHECK_CONTAINS(text, "27, S = 2.6 GB in all: 2 (N-1)/N S sent; 11.375 ms alone");
+        CHECK_CONTAINS(text, "exposed 5.309 ms");
+    }
+    played_release(&played);
+}
+
 static void test_e_explained(void)
 {
     struct played played;
@@ -123,6 +137,7 @@ const struct check_case volumes_cases[] = {
     {"D: 525, 689.0625, 700 MB a gather", test_d_volumes},
     {"D: one or two gathers a step", test_d_explained},
     {"D: three microbatches", test_d_accumulated},
+    {"E: a step of replicas", test_e_replicated},
     {"E: 0.375, 11 ms, 1.4 ms hidden in part", test_e_explained},
     {"E simulated: 2 ms exposed", test_e_simulated},
     {"F: 560 ms over 10 Gb/s", test_f},
