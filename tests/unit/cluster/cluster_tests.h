@@ -11,5 +11,6 @@ extern const struct check_case group_cases[];
 extern const struct check_case holdout_cases[];
 extern const struct check_case layout_cases[];
 extern const struct check_case partition_cases[];
+extern const struct check_case traffic_cases[];
 
 #endif
