@@ -52,8 +52,8 @@ static struct link port_link(struct config *config, const char *path,
     return link;
 }
 
-static const struct override *build_overrides(struct arena *arena, struct config *config,
-                                              const char *path, const struct config_list *list)
+static struct override *build_overrides(struct arena *arena, struct config *config,
+                                        const char *path, const struct config_list *list)
 {
     const struct override_config *from = list->items;
     struct override *overrides = ARENA_ARRAY(arena, struct override, list->count);
@@ -64,6 +64,7 @@ static const struct override *build_overrides(struct arena *arena, struct config
                               .host = from[i].host,
                               .gpu = from[i].gpu,
                               .nic = from[i].nic,
+                              .gpu_type = -1,
                               .clock_frac = from[i].clock_frac,
                               .hbm_frac = from[i].hbm_frac,
                               .scale_up_frac = from[i].scale_up_frac,
@@ -73,6 +74,27 @@ static const struct override *build_overrides(struct arena *arena, struct config
                               .step_latency_s = from[i].step_latency_s};
     }
     return overrides;
+}
+
+/* The GPUs that overrides name, each built once for each override. */
+static enum status build_other_gpus(struct arena *arena, struct config *config, const char *path,
+                                    const struct config_list *list, struct override *overrides,
+                                    struct cluster *cluster)
+{
+    const struct override_config *from = list->items;
+    cluster->other_gpus = ARENA_ARRAY(arena, struct gpu, list->count);
+    for (int64_t i = 0; i < list->count; i++) {
+        if (from[i].gpu_type.name == NULL)
+            continue;
+        const char *key = arena_printf(config->arena, "overrides[%lld].gpu_type", (long long)i);
+        overrides[i].gpu_type = cluster->other_gpu_count++;
+        const enum status status =
+            gpu_build(arena, config, path_join(config->arena, path, key), &from[i].gpu_type,
+                      &cluster->other_gpus[overrides[i].gpu_type]);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
 }
 
 static struct fabric build_fabric(struct arena *arena, const struct fabric_config *from)
@@ -98,6 +120,7 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
 {
     const struct cluster_config *from = bound;
     const struct host_config *host = &from->host;
+    struct override *overrides = build_overrides(arena, config, path, &from->overrides);
     *cluster = (struct cluster){
         .name = from->name,
         .place = config_place(config, path[0] ? path : "name"),
@@ -116,7 +139,7 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
         .hbm_bytes_per_bus_byte = from->collectives.hbm_bytes_per_bus_byte,
         .kernel_loss_per_hbm_share = from->collectives.kernel_loss_per_hbm_share,
         .comm_slowdown = from->collectives.comm_slowdown,
-        .overrides = build_overrides(arena, config, path, &from->overrides),
+        .overrides = overrides,
         .override_count = from->overrides.count,
     };
     cluster->scale_up_link =
@@ -133,6 +156,8 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
     if (status == STATUS_OK)
         status = gpu_build(arena, config, path_join(config->arena, path, "host.gpu"), &host->gpu,
                            &cluster->gpu);
+    if (status == STATUS_OK)
+        status = build_other_gpus(arena, config, path, &from->overrides, overrides, cluster);
     return status;
 }
 
@@ -140,6 +165,8 @@ void cluster_release(struct cluster *cluster)
 {
     calibration_release(&cluster->calibration);
     gpu_release(&cluster->gpu);
+    for (int32_t i = 0; i < cluster->other_gpu_count; i++)
+        gpu_release(&cluster->other_gpus[i]);
     *cluster = (struct cluster){0};
 }
 

@@ -94,6 +94,7 @@ struct override { /* a GPU, NIC or host that differs; several on one multiply */
     int64_t host;      /* 0 … */
     int64_t gpu;       /* local index, -1: every GPU of the host */
     int64_t nic;       /* the same, for nic_frac */
+    int32_t gpu_type;  /* index into other_gpus, -1: the host type's */
     double clock_frac; /* compute-bound kernels; 1: none, as of all shares */
     double hbm_frac, scale_up_frac, pcie_frac;
     double nic_frac;       /* NICs at this share of their rate */
@@ -122,6 +123,8 @@ struct cluster {
     double kernel_loss_per_hbm_share;    /* beside a transfer: contention.h */
     double comm_slowdown;                /* of a transfer beside kernels (plan.h); 1: none */
     struct calibration calibration;      /* no tables: the model alone */
+    struct gpu *other_gpus;              /* that overrides put in place of `gpu` */
+    int32_t other_gpu_count;
     const struct override *overrides;
     int64_t override_count;
 };

@@ -104,6 +104,7 @@ struct collectives_config {
 
 struct override_config {
     int64_t host, gpu, nic;
+    struct gpu_config gpu_type;
     double clock_frac, hbm_frac, scale_up_frac, pcie_frac, nic_frac;
     int64_t nics; /* 0: all */
     double step_latency_s;

@@ -115,22 +115,24 @@ static int compare_classes(const void *left, const void *right)
     return (a->first_rank > b->first_rank) - (a->first_rank < b->first_rank);
 }
 
-/* The cluster's GPU, or a copy with memory at a share of its rate. */
-static const struct gpu *class_gpu(struct layout_builder *builder, double hbm_frac)
+/* A GPU of the cluster, or a copy with memory at a share of its rate. */
+static const struct gpu *class_gpu(struct layout_builder *builder, const struct gpu_shares *shares)
 {
-    const struct gpu *gpu = &builder->layout->cluster->gpu;
-    if (hbm_frac >= 1)
-        return gpu;
     const struct layout *layout = builder->layout;
+    const struct cluster *cluster = layout->cluster;
+    const struct gpu *gpu = shares->type < 0 ? &cluster->gpu : &cluster->other_gpus[shares->type];
+    if (shares->hbm >= 1)
+        return gpu;
+    const double rate = gpu->hbm_bytes_per_s * shares->hbm;
     for (int32_t i = 0; i < layout->class_count; i++) {
         const struct gpu *known = layout->classes[i].gpu;
-        const double rate = gpu->hbm_bytes_per_s * hbm_frac;
-        if (known != NULL && known->hbm_bytes_per_s <= rate && known->hbm_bytes_per_s >= rate)
+        if (known != NULL && known->name == gpu->name && known->hbm_bytes_per_s <= rate &&
+            known->hbm_bytes_per_s >= rate)
             return known;
     }
     struct gpu *slower = ARENA_NEW(builder->arena, struct gpu);
-    *slower = *gpu; /* borrows the curves of the cluster's */
-    slower->hbm_bytes_per_s *= hbm_frac;
+    *slower = *gpu; /* borrows the curves */
+    slower->hbm_bytes_per_s = rate;
     return slower;
 }
 
@@ -273,7 +275,7 @@ static struct rank_class **name_classes(struct layout_builder *builder)
             by_colour[colour] = bsearch(&key, layout->classes, (size_t)layout->class_count,
                                         sizeof(key), compare_classes);
             BUG_IF(!by_colour[colour]);
-            by_colour[colour]->gpu = class_gpu(builder, graph->samples[s].gpus[gpu].hbm);
+            by_colour[colour]->gpu = class_gpu(builder, &graph->samples[s].gpus[gpu]);
         }
     }
     return by_colour;

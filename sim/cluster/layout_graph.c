@@ -98,7 +98,7 @@ static void plain_shares(struct arena *arena, const struct layout_graph *graph,
     sample->gpus = ARENA_ARRAY(arena, struct gpu_shares, graph->gpus);
     sample->nics = ARENA_ARRAY(arena, double, graph->nics + 1);
     for (int64_t i = 0; i < graph->gpus; i++)
-        sample->gpus[i] = (struct gpu_shares){1, 1, 1, 1};
+        sample->gpus[i] = (struct gpu_shares){1, 1, 1, 1, -1};
     for (int64_t i = 0; i < graph->nics; i++)
         sample->nics[i] = 1;
 }
@@ -133,6 +133,7 @@ static void apply_override(const struct layout_graph *graph, const struct overri
         gpu->hbm *= override->hbm_frac;
         gpu->scale_up *= override->scale_up_frac;
         gpu->pcie *= override->pcie_frac;
+        gpu->type = override->gpu_type >= 0 ? override->gpu_type : gpu->type;
     }
     for (int64_t i = 0; i < graph->nics; i++)
         if (override->nic < 0 || override->nic == i)
@@ -269,6 +270,16 @@ static uint64_t wire_value(const struct layout_graph *graph, int32_t sample, int
     return variant->signatures != NULL ? hash64_mix(hash, variant->signatures[wire]) : hash;
 }
 
+/* By name: two overrides may name the same kind of GPU. */
+static uint64_t gpu_value(const struct cluster *cluster, int32_t type)
+{
+    uint64_t hash = 1;
+    const char *name = type < 0 ? "" : cluster->other_gpus[type].name;
+    for (; *name != '\0'; name++)
+        hash = hash64_mix(hash, (unsigned char)*name);
+    return hash;
+}
+
 static void seed_sample(const struct layout_graph *graph, int32_t sample, struct seed *seeds)
 {
     const struct host_sample *host = &graph->samples[sample];
@@ -281,7 +292,9 @@ static void seed_sample(const struct layout_graph *graph, int32_t sample, struct
     struct seed *wires = &nics[graph->nics];
     for (int64_t i = 0; i < graph->gpus; i++) {
         const struct gpu_shares *gpu = &host->gpus[i];
-        gpus[i] = (struct seed){++node, KIND_GPU, mix_real(mix_real(1, gpu->clock), gpu->hbm)};
+        gpus[i] = (struct seed){
+            ++node, KIND_GPU,
+            mix_real(mix_real(gpu_value(graph->cluster, gpu->type), gpu->clock), gpu->hbm)};
     }
     for (int64_t i = 0; i < graph->nics; i++)
         nics[i] = (struct seed){++node, KIND_NIC, variant->has_nic[i] ? 1 : 0};

@@ -92,11 +92,11 @@ static struct level *level_find(const struct machine *machine, struct class_stat
 }
 
 /* The gap behind a kernel is no longer beside a collective. */
-static double *find_lost(const struct machine *machine, const struct level *level,
-                         const struct segment *segment, const struct segment_times *times)
+static double *find_lost(const struct machine *machine, const struct gpu *gpu,
+                         const struct level *level, const struct segment *segment,
+                         const struct segment_times *times)
 {
     const struct cluster *cluster = machine->setup->layout->cluster;
-    const struct gpu *gpu = &cluster->gpu;
     const struct contention contention = {
         level->sms_held, 1 + cluster->kernel_loss_per_hbm_share * (double)level->hbm_percent / 100};
     double *lost_s = ARENA_ARRAY(machine->arena, double, times->kernel_count + 1);
@@ -122,7 +122,7 @@ static double segment_cap(struct machine *machine, const struct lane *lane)
     const struct segment_times *times = &pace->segments[idx];
     if (level->lost[idx].sum_s == NULL)
         level->lost[idx].sum_s =
-            find_lost(machine, level, &pace->score->program->segments.items[idx], times);
+            find_lost(machine, pace->gpu, level, &pace->score->program->segments.items[idx], times);
     const double *sum_s = level->lost[idx].sum_s;
     const double alone_s = s_from_ps(times->sum_ps[lane->batch_end] - times->sum_ps[lane->kernel]);
     const double lost_s = sum_s[lane->batch_end] - sum_s[lane->kernel];

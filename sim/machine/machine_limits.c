@@ -12,24 +12,31 @@
 
 #define MACHINE_MAX_S 90000.0
 
-static double slowest_clock(const struct layout *layout)
-{
-    double slowest = 1;
-    for (int32_t i = 0; i < layout->class_count; i++)
-        slowest = fmin(slowest, layout->classes[i].clock_frac);
-    return slowest;
-}
-
 static double segment_s(const struct cluster *cluster, const struct segment *segment,
-                        double clock_frac)
+                        const struct rank_class *class)
 {
     double seconds = segment->kernel_count * cluster->host_cost_s[segment->host_cost];
     if (segment->is_compiled)
         seconds += cluster->host_cost_s[HOST_COMPILED_REGION];
     for (int32_t i = 0; i < segment->kernel_count; i++)
-        seconds += gpu_kernel_s(&cluster->gpu, &segment->kernels[i], clock_frac, NULL) +
-                   cluster->gpu.launch_gap_s;
+        seconds += gpu_kernel_s(class->gpu, &segment->kernels[i], class->clock_frac, NULL) +
+                   class->gpu->launch_gap_s;
     return seconds;
+}
+
+/* On the slowest class; classes of one kind of GPU and clock are looked at once. */
+static double slowest_segment_s(const struct layout *layout, const struct segment *segment)
+{
+    double slowest_s = 0;
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        const struct rank_class *class = &layout->classes[i];
+        const struct rank_class *before = i > 0 ? &layout->classes[i - 1] : NULL;
+        const bool is_known =
+            before != NULL && before->gpu == class->gpu && before->clock_frac <= class->clock_frac;
+        if (!is_known)
+            slowest_s = fmax(slowest_s, segment_s(layout->cluster, segment, class));
+    }
+    return slowest_s;
 }
 
 /* Seconds of each segment and collective of a program, everything alone. */
@@ -41,12 +48,11 @@ static struct alone measure_alone(const struct machine *machine, const struct sc
 {
     const struct layout *layout = machine->setup->layout;
     const struct program *program = score->program;
-    const double clock_frac = slowest_clock(layout);
     struct alone alone = {.segments = ARENA_ARRAY(machine->arena, double, program->segments.count),
                           .collectives =
                               ARENA_ARRAY(machine->arena, double, program->collectives.count)};
     for (int32_t i = 0; i < program->segments.count; i++)
-        alone.segments[i] = segment_s(layout->cluster, &program->segments.items[i], clock_frac);
+        alone.segments[i] = slowest_segment_s(layout, &program->segments.items[i]);
     for (int32_t i = 0; i < machine->comm_count; i++) {
         const struct flow_plan *plans = machine->comms[i].plans[score->idx];
         for (int32_t j = 0; plans != NULL && j < program->collectives.count; j++)

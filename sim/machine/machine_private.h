@@ -160,6 +160,7 @@ struct level {
 
 struct pace {
     const struct score *score;
+    const struct gpu *gpu;
     double clock_frac;
     struct segment_times *segments;
     struct level *levels; /* met so far */

@@ -1,7 +1,7 @@
 /*
  * machine/machine_setup.c: before playing: programs checked and laid out, kernel times, plans.
  *
- * Times depend on (program, clock of the GPU) only, so a cluster of a thousand classes with one
+ * Times depend on (program, GPU, its clock) only, so a cluster of a thousand classes with one
  * slow GPU has two sets. A kernel takes gpu_kernel_s plus the launch gap behind it (a given
  * duration is taken as it is); integer sums make a segment's time the same however it is cut into
  * parts.
@@ -60,21 +60,22 @@ static enum status check_program(const struct machine *machine, const struct pro
 }
 
 static int64_t kernel_ps(const struct machine *machine, const struct segment *segment,
-                         const struct kernel *kernel, double clock_frac, bool *is_memory_bound)
+                         const struct kernel *kernel, const struct rank_class *class,
+                         bool *is_memory_bound)
 {
     const struct ideal *ideal = &machine->setup->ideal;
     if ((ideal->optimizer && segment->is_optimizer) ||
         (ideal->copies && kernel_is_copy(kernel->kind)))
         return 0;
-    const struct gpu *gpu = &machine->setup->layout->cluster->gpu;
-    double seconds = gpu_kernel_s(gpu, kernel, clock_frac, is_memory_bound);
+    const struct gpu *gpu = class->gpu;
+    double seconds = gpu_kernel_s(gpu, kernel, class->clock_frac, is_memory_bound);
     if (!ideal->latency && kernel->kind != KERNEL_GIVEN)
         seconds += gpu->launch_gap_s;
     return ps_from_s(seconds);
 }
 
 static void segment_set_up(const struct machine *machine, const struct segment *segment,
-                           double clock_frac, struct segment_times *times)
+                           const struct rank_class *class, struct segment_times *times)
 {
     const int32_t count = segment->kernel_count;
     times->kernel_count = count;
@@ -88,7 +89,7 @@ static void segment_set_up(const struct machine *machine, const struct segment *
     for (int32_t i = 0; i < count; i++) {
         const struct kernel *kernel = &segment->kernels[i];
         const int64_t alone_ps =
-            kernel_ps(machine, segment, kernel, clock_frac, &times->is_memory_bound[i]);
+            kernel_ps(machine, segment, kernel, class, &times->is_memory_bound[i]);
         times->sum_ps[i + 1] = times->sum_ps[i] + alone_ps;
         times->copy_sum_ps[i + 1] =
             times->copy_sum_ps[i] + (kernel_is_copy(kernel->kind) ? alone_ps : 0);
@@ -107,21 +108,23 @@ struct score *score_find(const struct machine *machine, const struct program *pr
     return NULL;
 }
 
-static struct pace *pace_find(struct machine *machine, const struct score *score, double clock_frac)
+static struct pace *pace_find(struct machine *machine, const struct score *score,
+                              const struct rank_class *class)
 {
     for (int32_t i = 0; i < machine->pace_count; i++) {
         struct pace *pace = &machine->paces[i];
-        if (pace->score == score && pace->clock_frac >= clock_frac &&
-            pace->clock_frac <= clock_frac)
+        if (pace->score == score && pace->gpu == class->gpu &&
+            pace->clock_frac >= class->clock_frac && pace->clock_frac <= class->clock_frac)
             return pace;
     }
     struct pace *pace = &machine->paces[machine->pace_count++];
     pace->score = score;
-    pace->clock_frac = clock_frac;
+    pace->gpu = class->gpu;
+    pace->clock_frac = class->clock_frac;
     const struct program *program = score->program;
     pace->segments = ARENA_ARRAY(machine->arena, struct segment_times, program->segments.count);
     for (int32_t i = 0; i < program->segments.count; i++)
-        segment_set_up(machine, &program->segments.items[i], clock_frac, &pace->segments[i]);
+        segment_set_up(machine, &program->segments.items[i], class, &pace->segments[i]);
     return pace;
 }
 
@@ -164,7 +167,7 @@ static int32_t class_set_up(struct machine *machine, int32_t idx, int32_t order)
     class->idx = idx;
     class->score = score_find(machine, program);
     class->seats = &machine->seats[(ptrdiff_t)idx * machine->communicator_count];
-    class->pace = pace_find(machine, class->score, class->rank_class->clock_frac);
+    class->pace = pace_find(machine, class->score, class->rank_class);
     class->passed_step = ARENA_ARRAY(machine->arena, int32_t, class->score->site_count);
     for (int32_t i = 0; i < class->score->site_count; i++)
         class->passed_step[i] = STEP_NEVER;

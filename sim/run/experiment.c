@@ -224,9 +224,8 @@ void experiment_release(struct experiment *experiment)
 }
 
 /* Peaks of the GPU for dtypes that can be simulated as compute dtype. */
-static const char *known_peaks(struct experiment *experiment)
+static const char *known_peaks(struct experiment *experiment, const struct gpu *gpu)
 {
-    const struct gpu *gpu = &experiment->cluster.gpu;
     const char *known = "";
     for (int i = 0; i < DTYPE_COUNT; i++)
         if (gpu->peak_flop_per_s[i] > 0 && (i == DTYPE_FP32 || i == DTYPE_BF16))
@@ -238,19 +237,22 @@ static const char *known_peaks(struct experiment *experiment)
 /* A GPU without a peak for a dtype cannot time a GEMM in it. */
 static void check_compute_dtype(struct experiment *experiment)
 {
-    const struct gpu *gpu = &experiment->cluster.gpu;
+    const struct cluster *cluster = &experiment->cluster;
     const enum dtype dtype = (enum dtype)experiment->train.precision.param_dtype;
     if (experiment->model_config.family == FAMILY_ABSTRACT)
         return;
-    if (!(gpu->peak_flop_per_s[dtype] > 0))
-        config_error(&experiment->config, "train.precision.param_dtype",
-                     arena_printf(&experiment->arena,
-                                  "'train.precision.param_dtype' on this GPU: %s",
-                                  known_peaks(experiment)),
-                     "GPU '%s' has no peak for '%s'", gpu->name, dtype_name(dtype));
-    if (experiment->train.float8 != FLOAT8_NONE && !(gpu->peak_flop_per_s[DTYPE_FP8] > 0))
-        config_error(&experiment->config, "train.float8", "'float8: none' on this GPU",
-                     "GPU '%s' has no peak for 'fp8'", gpu->name);
+    for (int32_t i = -1; i < cluster->other_gpu_count; i++) {
+        const struct gpu *gpu = i < 0 ? &cluster->gpu : &cluster->other_gpus[i];
+        if (!(gpu->peak_flop_per_s[dtype] > 0))
+            config_error(&experiment->config, "train.precision.param_dtype",
+                         arena_printf(&experiment->arena,
+                                      "'train.precision.param_dtype' on this GPU: %s",
+                                      known_peaks(experiment, gpu)),
+                         "GPU '%s' has no peak for '%s'", gpu->name, dtype_name(dtype));
+        if (experiment->train.float8 != FLOAT8_NONE && !(gpu->peak_flop_per_s[DTYPE_FP8] > 0))
+            config_error(&experiment->config, "train.float8", "'float8: none' on this GPU",
+                         "GPU '%s' has no peak for 'fp8'", gpu->name);
+    }
 }
 
 static void check_built(struct experiment *experiment, bool is_note)

@@ -58,6 +58,21 @@ static double recompute_flop_per_token(const struct model *model)
     return flop / (double)model->tokens;
 }
 
+/* Of a GPU in the compute dtype; where kinds of GPUs are mixed, in the mean over them. */
+static double mean_peak(const struct experiment *experiment)
+{
+    const struct layout *layout = &experiment->layout;
+    const int64_t dtype = experiment->train.precision.param_dtype;
+    double peak = experiment->cluster.gpu.peak_flop_per_s[dtype];
+    if (experiment->cluster.other_gpu_count == 0)
+        return peak;
+    peak = 0;
+    for (int32_t i = 0; i < layout->class_count; i++)
+        peak += layout->classes[i].gpu->peak_flop_per_s[dtype] * (double)layout->classes[i].count /
+                (double)layout->ranks;
+    return peak;
+}
+
 static void fill_throughput(const struct experiment *experiment, struct outcome *outcome)
 {
     const struct train_config *train = &experiment->train;
@@ -69,8 +84,7 @@ static void fill_throughput(const struct experiment *experiment, struct outcome 
     outcome->tokens_per_s_per_gpu = outcome->tokens_per_s / (double)experiment->n_gpus;
     outcome->mfu_convention = conventions[experiment->mfu_convention];
     const double flop = experiment_flop_per_token(experiment, experiment->mfu_convention);
-    const double peak =
-        experiment->cluster.gpu.peak_flop_per_s[experiment->train.precision.param_dtype];
+    const double peak = mean_peak(experiment);
     outcome->tflops_per_gpu = flop * outcome->tokens_per_s_per_gpu / 1e12;
     outcome->mfu = peak > 0 ? flop * outcome->tokens_per_s_per_gpu / peak : (double)NAN;
     outcome->hfu = peak > 0 ? (flop + recompute_flop_per_token(experiment->model)) *
@@ -78,16 +92,25 @@ static void fill_throughput(const struct experiment *experiment, struct outcome 
                             : (double)NAN;
 }
 
+/* What is used less what there is: the class that has the least left is shown. */
+static int64_t memory_over_bytes(const struct memory_facts *memory, const struct gpu *gpu)
+{
+    return memory->peak_reserved_bytes + gpu->context_bytes - gpu->memory_bytes;
+}
+
 static void fill_memory(const struct experiment *experiment, const struct facts *facts,
                         struct outcome *outcome)
 {
+    const struct layout *layout = &experiment->layout;
     const struct memory_facts *largest = facts_memory(facts, 0);
-    for (int32_t i = 1; i < experiment->layout.class_count; i++) {
+    const struct gpu *gpu = layout->classes[0].gpu;
+    for (int32_t i = 1; i < layout->class_count; i++) {
         const struct memory_facts *memory = facts_memory(facts, i);
-        if (memory->peak_reserved_bytes > largest->peak_reserved_bytes)
-            largest = memory;
+        if (memory_over_bytes(memory, layout->classes[i].gpu) <= memory_over_bytes(largest, gpu))
+            continue;
+        largest = memory;
+        gpu = layout->classes[i].gpu;
     }
-    const struct gpu *gpu = &experiment->cluster.gpu;
     const struct program *program = experiment->program;
     int64_t communicators = 0;
     for (int32_t i = 0; i < program->communicators.count; i++)

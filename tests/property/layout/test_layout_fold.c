@@ -12,6 +12,7 @@
 #include "cluster/partition.h"
 #include "cluster_fixture.h"
 #include "collective/plan.h"
+#include "layout_property.h"
 #include "numeric/curve.h"
 
 #include "check.h"
@@ -290,7 +291,8 @@ static const struct check_case layout_fold_cases[] = {
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"layout fold", layout_fold_cases}, {0}};
+    const struct check_suite suites[] = {
+        {"layout fold", layout_fold_cases}, {"traffic fold", traffic_fold_cases}, {0}};
     numeric_init();
     return check_main(argc, argv, suites);
 }
