@@ -96,8 +96,11 @@ static void add_hops(struct hop_counts *sum, const struct hop_counts *one, doubl
 static void drop_hop(const struct layout *layout, const struct group *group,
                      struct hop_counts *hops)
 {
-    const struct host_variant *variant = &layout->parts->graph->variants[0];
-    const int64_t domain = shape_of(layout, variant, group, TRAFFIC_RING).domain_hosts;
+    const int64_t hosts = layout->parts->graph->hosts;
+    const int64_t most =
+        layout->cluster->domain_hosts < hosts ? layout->cluster->domain_hosts : hosts;
+    const struct host_variant full = {.domain_hosts = most > 1 ? most : 1};
+    const int64_t domain = shape_of(layout, &full, group, TRAFFIC_RING).domain_hosts;
     const double n = (double)group->ranks;
     if (group->hosts > domain) {
         hops->network = (double)((group->hosts + domain - 1) / domain) - 1;

@@ -44,6 +44,10 @@ static const char *const hosts_of_kinds[] = {
     "host={gpu: a40, gpus: 4, cpu: epyc-7742, scale_up: {kind: links, link: nvlink3, links: "
     "[{gpus: "
     "0-1}, {gpus: 2-3}]}, pcie: {link: pcie4}, nics: {count: 2, link: hdr200}}",
+    "host={gpu: a40, gpus: 4, cpu: epyc-7742, scale_up: {kind: links, link: nvlink3, links: "
+    "[{gpus: "
+    "0-1}, {gpus: 1-2}, {gpus: 2-3}, {gpus: [3, 0]}, {gpus: [0, 2]}]}, nics: {count: 2, link: "
+    "hdr200}}", /* a chord that no ring takes */
     "host={gpu: gb200, gpus: 4, cpu: xeon-8480c, scale_up: {kind: nvswitch, link: nvlink5, "
     "domain_hosts: 3}, nics: {count: 4, link: ndr400}}",
 };

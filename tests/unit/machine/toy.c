@@ -4,33 +4,6 @@
 #include "base/units.h"
 #include "check.h"
 
-static int32_t add_resource(struct toy *toy, enum resource_kind kind, double capacity)
-{
-    struct layout *layout = &toy->layout;
-    layout->resources[layout->resource_count] = (struct resource){kind, "toy", capacity, 1};
-    return layout->resource_count++;
-}
-
-static void add_class(struct toy *toy, int32_t idx, int64_t count)
-{
-    struct rank_class *class = &toy->layout.classes[idx];
-    *class = (struct rank_class){.count = count,
-                                 .first_rank = idx,
-                                 .hosts = 1,
-                                 .per_host = count,
-                                 .clock_frac = 1,
-                                 .pcie_up = -1,
-                                 .pcie_down = -1,
-                                 .nic_out = -1,
-                                 .nic_in = -1};
-    class->sm = add_resource(toy, RESOURCE_SM, 1);
-    class->hbm = add_resource(toy, RESOURCE_HBM, 4e12);
-    class->copy_engine_h2d = add_resource(toy, RESOURCE_COPY_ENGINE, 1);
-    class->copy_engine_d2h = add_resource(toy, RESOURCE_COPY_ENGINE, 1);
-    class->scale_up_out = add_resource(toy, RESOURCE_SCALE_UP_OUT, 1e9);
-    class->scale_up_in = add_resource(toy, RESOURCE_SCALE_UP_IN, 1e9);
-}
-
 static void new_program(struct toy *toy)
 {
     static const char *const names[TOY_STREAM_COUNT] = {"compute", "gather", "scatter"};
@@ -52,7 +25,6 @@ void toy_init(struct toy *toy, int32_t ranks, bool is_folded)
 {
     *toy = (struct toy){.steps = 1, .unit = -1};
     diag_init(&toy->diag, &toy->arena);
-    const int32_t class_count = is_folded ? 1 : ranks;
     struct cluster *cluster = &toy->cluster;
     cluster->name = "toy";
     cluster->gpu.name = "toy";
@@ -64,13 +36,9 @@ void toy_init(struct toy *toy, int32_t ranks, bool is_folded)
     cluster->scale_up_link = (struct link){.name = "toy", .bytes_per_s = 1e9, .ring_efficiency = 1};
     cluster->algorithm = ALGORITHM_RING;
     cluster->comm_slowdown = 1;
-    toy->layout =
-        (struct layout){.cluster = cluster, .hosts = 1, .gpus_per_host = ranks, .ranks = ranks};
-    toy->layout.class_count = class_count;
-    toy->layout.classes = ARENA_ARRAY(&toy->arena, struct rank_class, class_count);
-    toy->layout.resources = ARENA_ARRAY(&toy->arena, struct resource, 6 * class_count);
-    for (int32_t i = 0; i < class_count; i++)
-        add_class(toy, i, is_folded ? ranks : 1);
+    cluster->max_hosts = 1;
+    CHECK_INT(layout_build(&toy->arena, cluster, 1, ranks, is_folded, &toy->layout, &toy->diag),
+              STATUS_OK);
     new_program(toy);
 }
 
