@@ -107,8 +107,8 @@ static void head_norm(struct block *block, struct kernel_sink *sink, const char 
     emit_op(sink, block->mode, op, name, size);
 }
 
-/* Rotary of q and k: one kernel when compiled. The table of s·d/2 complex fp32 is read each time.
- */
+/* Rotary of q and k: one kernel when compiled, unless written in complex numbers. The table of
+   s·d/2 complex fp32 is read each time. */
 static void rotary(struct block *block, struct kernel_sink *sink)
 {
     const struct network *net = block->net;
@@ -124,15 +124,17 @@ static void rotary(struct block *block, struct kernel_sink *sink)
         head = (double)net->d_rope;
     }
     struct fusion_size size = {.weight_bytes = 4.0 * (double)block->shape->seq_len * head};
-    if (block->mode == FUSION_COMPILED) {
+    bool is_complex = block->shape->rotary == ROTARY_COMPLEX;
+    enum fusion_op op = is_complex ? FUSION_ROTARY_COMPLEX : FUSION_ROTARY;
+    if (block->mode == FUSION_COMPILED && !is_complex) {
         size.elements = q + k;
-        emit_op(sink, block->mode, FUSION_ROTARY, "rotary", size);
+        emit_op(sink, block->mode, op, "rotary", size);
         return;
     }
     size.elements = q;
-    emit_op(sink, block->mode, FUSION_ROTARY, "rotary.q", size);
+    emit_op(sink, block->mode, op, "rotary.q", size);
     size.elements = k;
-    emit_op(sink, block->mode, FUSION_ROTARY, "rotary.k", size);
+    emit_op(sink, block->mode, op, "rotary.k", size);
 }
 
 /* Norms of q and k, rotary, and for MLA the assembly of heads from their two parts. */

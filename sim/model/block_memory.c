@@ -76,7 +76,8 @@ static int64_t attention_passing_bytes(const struct block *block)
     int64_t element = block->element_bytes, tokens = block->tokens;
     int64_t heads = net->q + net->k + net->v;
     bool is_rotary = net->position == POSITION_ROTARY;
-    bool has_wide_rotary = is_rotary && block->mode == FUSION_EAGER && element != 4;
+    bool is_fused = block->mode != FUSION_EAGER && block->shape->rotary != ROTARY_COMPLEX;
+    bool has_wide_rotary = is_rotary && !is_fused && block->mode != FUSION_HAND && element != 4;
     int64_t bytes = tokens * element * (2 * net->h + heads + (is_rotary ? net->q + net->k : 0));
     int64_t wide = has_wide_rotary
                        ? (int64_t)(8.0 * net->rotary_frac * (double)(tokens * (net->q + net->k)))

@@ -95,6 +95,13 @@ static const struct pass rotary_eager[] = {
     END};
 static const struct pass rotary_inductor[] = {
     {"", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 2, .reads_weight = true}, END};
+/* Inductor writes no code for complex numbers (pytorch issue 125718): their product stays an
+   operation of its own, in fp32, and the casts on both sides are kernels of their own for it. */
+static const struct pass rotary_complex_inductor[] = {
+    {".to_fp32", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .wide = 1, .is_cast = true},
+    {"", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .wide = 2, .reads_weight = true},
+    {".from_fp32", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .wide = 1, .is_cast = true},
+    END};
 static const struct pass rotary_hand[] = {
     {"", KERNEL_ELEMENTWISE, IMPL_HAND, .narrow = 2, .reads_weight = true}, END};
 
@@ -207,6 +214,9 @@ static const struct cell table[FUSION_OP_COUNT][FUSION_MODE_COUNT] = {
     [FUSION_ROTARY] = {{rotary_eager, rotary_eager},
                        {rotary_inductor, rotary_inductor},
                        {rotary_hand, rotary_hand}},
+    [FUSION_ROTARY_COMPLEX] = {{rotary_eager, rotary_eager},
+                               {rotary_complex_inductor, rotary_complex_inductor},
+                               {rotary_hand, rotary_hand}},
     [FUSION_ACTIVATION] = {{act_eager, act_eager_backward},
                            {act_inductor, act_inductor_backward},
                            {act_eager, act_eager_backward}},

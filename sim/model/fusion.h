@@ -27,6 +27,7 @@ enum fusion_op {
     FUSION_RESIDUAL_INSIDE, /* before a norm */
     FUSION_GRAD_SUM,        /* gradients of one tensor that several operations read */
     FUSION_ROTARY,          /* also partial: elements are the rotated ones */
+    FUSION_ROTARY_COMPLEX,  /* as a product of complex numbers */
     FUSION_ACTIVATION,      /* silu, gelu, relu: one operation of PyTorch */
     FUSION_GATED_ACTIVATION,
     FUSION_GELU_NEW, /* composed of eight */

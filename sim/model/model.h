@@ -190,6 +190,7 @@ enum loss_impl {
     LOSS_FUSED, /* one fused cross-entropy kernel over the logits (Liger, Apex, foak) */
     LOSS_LINEAR /* fused with the head's matmul, in chunks: no logits in memory */
 };
+enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
 enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
 struct train_shape {
     int64_t seq_len;
@@ -204,6 +205,7 @@ struct train_shape {
     int64_t loss_chunks;       /* of LOSS_EAGER: pieces the loss is computed in */
     bool loss_upcast;          /* fp32 logits in the loss */
     int64_t loss_metrics;      /* cross entropies of the logits beside the loss, without gradient */
+    enum rotary_form rotary;   /* complex numbers: not fused when compiled */
     bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
     bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
     enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */

@@ -303,6 +303,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .loss_chunks = train->loss.chunks,
         .loss_upcast = train->loss.upcast,
         .loss_metrics = train->loss.metrics,
+        .rotary = (enum rotary_form)train->rotary,
         .is_compiled = train->compile,
         .has_fused_kernels = train->fused_kernels,
         .float8 = (enum float8_recipe)train->float8};

@@ -45,6 +45,7 @@ struct train_config {
     struct checkpointing_config checkpointing;
     int attention; /* enum attention_impl */
     int float8;    /* enum float8_recipe */
+    int rotary;    /* enum rotary_form */
     struct loss_config loss;
     double max_grad_norm; /* 0: no clipping */
     bool compile, fused_kernels;

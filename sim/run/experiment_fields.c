@@ -33,6 +33,12 @@ static const struct choice float8_choices[] = {
     {"rowwise", FLOAT8_ROWWISE, "dynamic scaling by row"},
     {0}};
 
+static const struct choice rotary_choices[] = {
+    {"real", ROTARY_REAL, "in real numbers, which compile fuses (transformers)"},
+    {"complex", ROTARY_COMPLEX,
+     "as a product of complex numbers, which compile does not fuse (Meta's Llama, torchtitan)"},
+    {0}};
+
 static const struct choice fold_choices[] = {{"auto", 1, "ranks that behave alike are played once"},
                                              {"off", 0, "every rank on its own"},
                                              {0}};
@@ -181,6 +187,12 @@ static const struct field train_fields[] = {
      .default_text = "none",
      .choices = float8_choices,
      .help = "linear layers in float8"},
+    {.key = "rotary",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct train_config, rotary),
+     .default_text = "real",
+     .choices = rotary_choices,
+     .help = "how rotary position embeddings are written"},
     {.key = "loss",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct train_config, loss),

@@ -3,6 +3,7 @@
  * tokens is hidden = query = 49,152 B, key = 16,384 B, ffn = 81,920 B.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "check.h"
@@ -258,6 +259,47 @@ static void test_memory(void)
     arena_release(&arena);
 }
 
+/*
+ * Rotary of q and k, 65,536 B of bf16 together, 32,768 elements; table 4·128·16 = 8,192 B. Fused:
+ * one kernel of 4 B an element. Complex numbers under compile: to fp32 (6), the product (8), from
+ * fp32 (6), for q and k each. Eager both ways move the same, as do hand-written kernels.
+ */
+static void test_rotary(void)
+{
+    static const struct {
+        enum rotary_form form;
+        bool is_compiled;
+        int kernels;
+        double bytes;
+    } rows[] = {{ROTARY_REAL, true, 1, 32768 * 4.0 + 8192},
+                {ROTARY_COMPLEX, true, 6, 32768 * 20.0 + 2 * 8192},
+                {ROTARY_REAL, false, 6, 32768 * 20.0 + 2 * 8192},
+                {ROTARY_COMPLEX, false, 6, 32768 * 20.0 + 2 * 8192}};
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        shape.rotary = rows[i].form;
+        shape.is_compiled = rows[i].is_compiled;
+        const struct module_kind *block = small_block(&arena, shape);
+        for (int pass = 0; pass < 2; pass++) {
+            const struct kernel_list *list = pass == 0 ? &block->forward : &block->backward;
+            double bytes = 0;
+            int kernels = 0;
+            for (int32_t k = 0; k < list->count; k++) {
+                if (strncmp(list->items[k].name, "rotary", 6) != 0)
+                    continue;
+                bytes += list->items[k].bytes;
+                kernels++;
+            }
+            check_context("%zu, pass %d", i, pass);
+            CHECK_INT(kernels, rows[i].kernels);
+            CHECK_NEAR(bytes, rows[i].bytes, 1e-15);
+        }
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
 const struct check_case block_cases[] = {{"flop", test_flop},
                                          {"gemm shapes", test_gemm_shapes},
                                          {"attention", test_attention},
@@ -265,5 +307,6 @@ const struct check_case block_cases[] = {{"flop", test_flop},
                                          {"fp32 kernels", test_fp32_kernels},
                                          {"biases", test_biases},
                                          {"params", test_params},
+                                         {"rotary", test_rotary},
                                          {"memory", test_memory},
                                          {NULL, NULL}};
