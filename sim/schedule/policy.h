@@ -55,6 +55,7 @@ struct ddp_config { /* torch.nn.parallel.DistributedDataParallel */
 struct zero_config {  /* DeepSpeed's zero_optimization; counts of elements */
     int overlap_comm; /* enum zero_overlap */
     bool contiguous_gradients, reduce_scatter, use_multi_rank_bucket_allreduce;
+    bool allgather_partitions;
     int64_t reduce_bucket_size, allgather_bucket_size, sub_group_size;
     int64_t prefetch_bucket_size, param_persistence_threshold; /* stage 3 */
     int64_t max_live_parameters, max_reuse_distance;           /* stage 3 */

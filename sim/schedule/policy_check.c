@@ -131,6 +131,7 @@ static const struct {
     {"zero", FOR_ZERO12 | FOR_ZERO3, "the section 'zero' belongs to zero1, zero2 and zero3"},
     {"zero.reduce_scatter", FOR_ZERO12, "it belongs to zero1 and zero2; zero3 always scatters"},
     {"zero.use_multi_rank_bucket_allreduce", FOR_ZERO12, "it belongs to zero1 and zero2"},
+    {"zero.allgather_partitions", FOR_ZERO12, "it belongs to zero1 and zero2"},
     {"zero.allgather_bucket_size", FOR_ZERO12,
      "it belongs to zero1 and zero2; zero3 has 'prefetch_bucket_size'"},
     {"zero.sub_group_size", FOR_ZERO3, "it belongs to zero3"},

@@ -19,19 +19,28 @@ static void add_kept_grads(struct zero_builder *builder)
     }
 }
 
-/* 96: the updated parameters, in pieces of at least allgather_bucket_size elements. */
+/*
+ * 96: the updated parameters, in pieces of at least allgather_bucket_size elements; or a broadcast
+ * of each GPU's part. A broadcast of S bytes goes once round the ring, as a gather of S · n / (n -
+ * 1) does: the same steps, the same bytes on each link; it is played as one.
+ */
 static void add_updates(struct zero_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
-    int64_t padded = 0;
+    const struct zero_config *zero = &fsdp->settings->zero;
+    const int64_t ranks = zero_ranks(builder);
+    int64_t shard = 0;
     for (int32_t i = 0; i < fsdp->unit_count; i++)
-        padded += fsdp->units[i].shard * zero_ranks(builder);
-    const int64_t whole = padded / fsdp->settings->zero.allgather_bucket_size;
-    const int64_t pieces = whole > 1 ? whole : 1;
+        shard += fsdp->units[i].shard;
+    const int64_t whole = shard * ranks / zero->allgather_bucket_size;
+    const int64_t pieces = !zero->allgather_partitions ? ranks : whole > 1 ? whole : 1;
+    double bytes = (double)(shard * ranks) / (double)pieces * (double)zero_param_bytes(builder);
+    if (!zero->allgather_partitions && ranks > 1)
+        bytes *= (double)ranks / (double)(ranks - 1);
+    const int32_t update =
+        fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, zero_has_replicas(builder) ? 1 : 0, bytes);
     for (int64_t i = 0; i < pieces; i++)
-        *ARENA_PUSH(fsdp->arena, &builder->updates) = fsdp_add_collective(
-            fsdp, COLLECTIVE_ALL_GATHER, zero_has_replicas(builder) ? 1 : 0,
-            (double)padded / (double)pieces * (double)zero_param_bytes(builder));
+        *ARENA_PUSH(fsdp->arena, &builder->updates) = update;
 }
 
 void zero12_setup(struct zero_builder *builder)

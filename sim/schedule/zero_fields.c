@@ -38,6 +38,9 @@ static const struct field zero_fields[] = {
                "zero1, zero2: a bucket with parts of several GPUs is all-reduced in one piece; "
                "false: a reduction to each of them"),
     FIELD_ELEMENTS(reduce_bucket_size, "500000000", "elements reduced at a time"),
+    FIELD_FLAG(
+        allgather_partitions, "true",
+        "zero1, zero2: updated parameters are gathered; false: each GPU broadcasts its part"),
     FIELD_ELEMENTS(allgather_bucket_size, "500000000",
                    "zero1, zero2: updated parameters gathered at a time"),
     FIELD_ELEMENTS(sub_group_size, "1000000000", "zero3: elements the optimizer takes at a time"),

@@ -81,7 +81,7 @@ struct zero_builder {
     int32_t partition;         /* tensor: this GPU's part of the gradients */
     int32_t persistent_gather; /* collective, -1: none */
     struct {
-        int32_t *items; /* collectives: updated parameters */
+        int32_t *items; /* collectives: updated parameters, piece by piece */
         int32_t count, capacity;
     } updates;
     /* stage 3 */

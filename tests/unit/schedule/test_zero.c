@@ -34,6 +34,8 @@ static void test_volume(void)
         {"fsdp.api=zero2; zero.use_multi_rank_bucket_allreduce=false", 10.5e9},
         {"fsdp.api=zero2; zero.reduce_scatter=false", 15.75e9},
         {"fsdp.api=zero2; zero.overlap_comm=true", 15.75e9},
+        /* Eight broadcasts of 0.75e9 B, each once past every GPU but the last. */
+        {"fsdp.api=zero2; zero.allgather_partitions=false", 16.5e9},
         {"fsdp.api=zero3", 14.875e9},
         {"fsdp.api=zero3; zero.max_reuse_distance=0; zero.max_live_parameters=200000000", 15.75e9},
         {"fsdp.api=zero3; zero.param_persistence_threshold=100000000", 10.5e9},
