@@ -58,6 +58,11 @@ void gemm_axis_logs(struct gemm_axis *axis)
         axis->log_at[i] = log((double)axis->at[i]);
 }
 
+double gemm_axis_clamp(const struct gemm_axis *axis, double value)
+{
+    return fmin(fmax(value, axis->at[0]), axis->at[axis->count - 1]);
+}
+
 /* Index of the lower neighbour and the weight of the upper one. */
 static int32_t axis_find(const struct gemm_axis *axis, double value, double *weight)
 {

@@ -29,10 +29,10 @@
  * 2304, 2305, 2560, 2561, 2816, 2817; a deviation says nothing of that of the next k (correlation
  * 0.2; 0.9 on an RTX PRO 6000), so that the part's clock shows, not its kernels.
  *
- * FP8 has no table of its own in the grids that ship: it takes r of BF16 on its own basis, so large
- * shapes run up to the ratio of the peaks (2) faster. Published for the GEMM alone: 1.90 to 1.97
- * (TransformerEngine, H200 and B300, layers of 4096 x 16384), 2.1 to 2.5 (torchao, H100, 4096^3 to
- * 32768^3, beside a slow BF16).
+ * FP8 has no table of its own in the grids that ship: it takes r of BF16 at half of k on its own
+ * basis (cluster/gemm_model.h), so large shapes run up to the ratio of the peaks (2) faster.
+ * Published for the GEMM alone: 1.90 to 1.97 (TransformerEngine, H200 and B300, layers of 4096 x
+ * 16384), 2.1 to 2.5 (torchao, H100, 4096^3 to 32768^3, beside a slow BF16).
  *
  * The file (integers only; '#' starts a comment line):
  *
@@ -84,6 +84,9 @@ struct gemm_axis {
     double log_at[GEMM_AXIS_MAX];
 };
 void gemm_axis_logs(struct gemm_axis *axis);
+
+/* `value`, or the end of the axis that it is beyond. */
+double gemm_axis_clamp(const struct gemm_axis *axis, double value);
 
 /* r over three axes. */
 struct gemm_table {

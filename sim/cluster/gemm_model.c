@@ -10,7 +10,7 @@ struct gemm_model {
     struct gemm_grid grid;
     const struct gemm_table *tables[DTYPE_COUNT];
     struct gemm_device devices[DTYPE_COUNT];
-    double ceiling_frac, backward_frac, sustained_clock_frac;
+    double ceiling_frac, backward_frac, sustained_clock_frac, stream_frac;
     bool is_derived;
 };
 
@@ -59,6 +59,7 @@ enum status gemm_model_new(struct arena *arena, struct diag *diag, const struct 
     model->ceiling_frac = spec->ceiling_frac;
     model->backward_frac = spec->backward_frac > 0 ? spec->backward_frac : 1;
     model->sustained_clock_frac = spec->sustained_clock_frac > 0 ? spec->sustained_clock_frac : 1;
+    model->stream_frac = spec->stream_frac > 0 ? spec->stream_frac : 1;
     enum status status = gemm_grid_read(arena, diag, grid_path, &model->grid);
     if (status != STATUS_OK)
         return status;
@@ -77,11 +78,52 @@ static struct gemm_shape shape_of(const struct kernel *kernel)
                                kernel->batch > 0 ? (double)kernel->batch : 1};
 }
 
+/* The shape whose r is taken: the tile of the GPU of the table works as long on it as the tile of
+   this one on `shape`, so that what start and end of a tile cost is the same share. */
+static struct gemm_shape shape_alike(const struct gemm_table *table,
+                                     const struct gemm_device *device,
+                                     const struct gemm_shape *shape)
+{
+    struct gemm_shape alike = *shape;
+    alike.k *= table->device.peak_flop_per_s / table->device.sm_count /
+               (device->peak_flop_per_s / device->sm_count);
+    return alike;
+}
+
+static bool is_memory_bound_in_table(const struct gemm_table *table, const struct gemm_shape *alike)
+{
+    struct gemm_shape inside = {gemm_axis_clamp(&table->m, alike->m * alike->batch),
+                                gemm_axis_clamp(&table->n, alike->n),
+                                gemm_axis_clamp(&table->k, alike->k), 1};
+    struct gemm_parts parts = gemm_basis(&table->device, &inside);
+    return parts.memory_s > parts.compute_s;
+}
+
+/* The parts of a burst, with what the table found beyond the basis. */
+static struct gemm_parts burst_parts(const struct gemm_model *model, enum dtype dtype,
+                                     const struct gemm_shape *shape)
+{
+    const struct gemm_table *table = model->tables[dtype];
+    const struct gemm_device *device = &model->devices[dtype];
+    struct gemm_parts parts = gemm_basis(device, shape);
+    struct gemm_shape alike = shape_alike(table, device, shape);
+    double r = gemm_r(table, &alike);
+    bool is_memory_bound = parts.memory_s > parts.compute_s;
+    parts.compute_s *= r;
+    if (is_memory_bound && !is_memory_bound_in_table(table, &alike)) {
+        parts.memory_s /= model->stream_frac;
+        return parts;
+    }
+    parts.memory_s *= r;
+    parts.floor_s *= r;
+    return parts;
+}
+
 double gemm_model_burst_s(const struct gemm_model *model, const struct kernel *kernel)
 {
     struct gemm_shape shape = shape_of(kernel);
-    struct gemm_parts parts = gemm_basis(&model->devices[kernel->dtype], &shape);
-    return gemm_r(model->tables[kernel->dtype], &shape) * gemm_parts_s(&parts);
+    struct gemm_parts parts = burst_parts(model, kernel->dtype, &shape);
+    return gemm_parts_s(&parts);
 }
 
 double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel, double clock_frac,
@@ -89,18 +131,16 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
 {
     struct gemm_shape shape = shape_of(kernel);
     const struct gemm_device *device = &model->devices[kernel->dtype];
-    struct gemm_parts parts = gemm_basis(device, &shape);
-    double r = gemm_r(model->tables[kernel->dtype], &shape);
+    struct gemm_parts parts = burst_parts(model, kernel->dtype, &shape);
     /* Ceiling, layouts and sustained clock were measured on the matrix units in 16 bits. */
     bool has_step_data = kernel->dtype != DTYPE_FP32;
     double rate_frac = (has_step_data ? model->sustained_clock_frac : 1) * clock_frac;
     if (kernel->pass == PASS_BACKWARD && has_step_data)
         rate_frac *= model->backward_frac;
     parts.compute_s /= rate_frac;
-    bool is_memory = parts.memory_s > parts.compute_s;
     if (is_memory_bound)
-        *is_memory_bound = is_memory;
-    double seconds = r * gemm_parts_s(&parts);
+        *is_memory_bound = parts.memory_s > parts.compute_s;
+    double seconds = gemm_parts_s(&parts);
     if (model->ceiling_frac <= 0 || !has_step_data)
         return seconds;
     double flop = 2 * shape.batch * shape.m * shape.n * shape.k;

@@ -9,7 +9,9 @@
  * what a benchmark of the GPU found beyond it, interpolated between the points of its grid
  * (topologies/gpus/grids/NAME.grid, cluster/gemm_grid.h), linear in log m, log n, log k; outside
  * the grid the end value holds. So it is exact at the points of the grid, follows waves between
- * them, and grows in proportion to the work beyond them.
+ * them, and grows in proportion to the work beyond them. Where arithmetic bounds the end of the
+ * grid and memory the shape beyond (the batched k = 64 of attention beside a table from k = 768
+ * on), r is of the arithmetic alone and memory runs at stream_frac.
  *
  * Sustained (a training step): the burst, never faster than the best shape anybody listed
  * (ceiling_flop_per_s), then its compute part slowed by the layout of gradients (backward_frac) and
@@ -17,7 +19,14 @@
  * speed. fp32 is its burst: the three figures were measured in 16 bits, none in fp32.
  *
  * A GPU without a grid borrows one of its architecture: r is of the grid's GPU, basis of its own
- * (peak, SM count, bandwidth); gemm_model_is_derived says so.
+ * (peak, SM count, bandwidth); gemm_model_is_derived says so. What r holds (filling a tile's
+ * pipeline, writing its result, a launch) costs seconds, not a share: so r is looked up at the k on
+ * which a tile of the grid's GPU works as long,
+ *
+ *   k_alike = k · (peak / SMs of the grid) / (peak / SMs of this one)
+ *
+ * and so it is where a dtype takes the table of another: fp32 of an MI210 (45.3 TFLOP/s on 104
+ * units) on the table of its 16 bits (181) at 4 k; FP8 beside BF16 at k / 2.
  */
 #ifndef FSDPSIM_CLUSTER_GEMM_MODEL_H
 #define FSDPSIM_CLUSTER_GEMM_MODEL_H
@@ -38,9 +47,10 @@ struct gemm_spec {
     double peak_flop_per_s[DTYPE_COUNT]; /* dense; 0: not supported */
     double hbm_bytes_per_s;              /* peak */
     int64_t sm_count;
-    double kernel_floor_s;       /* shortest kernel; 0: the grid's */
-    double ceiling_frac;         /* best shape listed, share of the dense peak; 0: none */
-    double backward_frac;        /* rate of gradient layouts; 0 counts as 1 */
+    double kernel_floor_s; /* shortest kernel; 0: the grid's */
+    double ceiling_frac;   /* best shape listed, share of the dense peak; 0: none */
+    double backward_frac;  /* rate of gradient layouts; 0 counts as 1 */
+    double stream_frac;    /* of the peak of HBM, reached by streaming kernels; 0 counts as 1 */
     double sustained_clock_frac; /* 0 counts as 1 */
 };
 

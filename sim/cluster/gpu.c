@@ -50,6 +50,7 @@ static enum status build_gemm(struct arena *arena, struct config *config, const 
                              .kernel_floor_s = from->launch.kernel_floor_s,
                              .ceiling_frac = gemm->ceiling_frac,
                              .backward_frac = gemm->backward_frac,
+                             .stream_frac = gpu->hbm_share[KERNEL_GEMM][IMPL_HAND][PASS_FORWARD],
                              .sustained_clock_frac = from->clock.sustained_frac};
     for (int i = 0; i < DTYPE_COUNT; i++)
         spec.peak_flop_per_s[i] = from->peaks.flop_per_s[i];
