@@ -35,13 +35,14 @@ struct options {
     int64_t top;              /* 0: all */
     int64_t depth;            /* 0: not given */
     bool is_markdown;
-    int64_t limit;                         /* 0: not given */
-    const char *source;                    /* part of a name, NULL: all */
-    const char *op, *algorithm, *protocol; /* NULL: not given */
-    const char *begin, *end, *step;        /* sizes, NULL: not given */
-    const char *network, *output;          /* NULL: not given */
-    int64_t factor;                        /* 0: not given */
-    int64_t nodes, ranks, gpus_per_node;   /* 0: not given */
+    int64_t limit;                           /* 0: not given */
+    const char *source;                      /* part of a name, NULL: all */
+    const char *op, *algorithm, *protocol;   /* NULL: not given */
+    const char *begin, *end, *step;          /* sizes, NULL: not given */
+    const char *network, *output;            /* NULL: not given */
+    int64_t factor;                          /* 0: not given */
+    int64_t nodes, ranks, gpus_per_node;     /* 0: not given */
+    const char *gpu, *nic_link, *cpu, *name; /* of import; NULL: not given */
     struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;

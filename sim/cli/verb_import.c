@@ -1,0 +1,81 @@
+/*
+ * cli/verb_import.c: fsdpsim import KIND FILE: what others write → a file of ours. A kind is one
+ * row of import_kinds (and a word in verbs.c).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "cluster/import.h"
+#include "config/config.h"
+
+struct import_kind {
+    const char *word;
+    size_t max_bytes;
+    /* Appends what FILE comes to. */
+    enum status (*convert)(struct command *command, const struct import_kind *kind,
+                           const struct source *source, struct strbuf *out);
+    enum import_format format; /* of machines */
+};
+
+static enum status convert_machine(struct command *command, const struct import_kind *kind,
+                                   const struct source *source, struct strbuf *out)
+{
+    const struct import_options options = {.gpu = command->options.gpu,
+                                           .nic_link = command->options.nic_link,
+                                           .cpu = command->options.cpu,
+                                           .name = command->options.name,
+                                           .data_folders = data_folders_find(&command->arena)};
+    return import_machine(&command->arena, kind->format, source, &options, out, &command->diag);
+}
+
+static const struct import_kind import_kinds[] = {
+    {"nccl-topo", 16 << 20, convert_machine, IMPORT_NCCL_TOPO},
+    {"topo-m", 1 << 20, convert_machine, IMPORT_TOPO_M},
+};
+
+static enum status write_out(struct command *command, const struct strbuf *text)
+{
+    const char *path = command->options.output;
+    if (path == NULL || strcmp(path, "-") == 0) {
+        fputs(text->text, stdout);
+        return STATUS_OK;
+    }
+    FILE *file = fopen(path, "w");
+    bool is_written = file != NULL && fputs(text->text, file) >= 0;
+    if (file != NULL && fclose(file) != 0)
+        is_written = false;
+    if (!is_written)
+        diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
+    return is_written ? STATUS_OK : STATUS_WORLD;
+}
+
+enum exit_code verb_import(struct command *command)
+{
+    const char *word = command->arguments.items[0];
+    const char *path = command->arguments.items[1];
+    const struct import_kind *kind = NULL;
+    struct strbuf text = {0};
+    struct strbuf out = {0};
+    for (size_t k = 0; k < sizeof(import_kinds) / sizeof(import_kinds[0]); k++) {
+        if (strcmp(import_kinds[k].word, word) == 0)
+            kind = &import_kinds[k];
+    }
+    if (kind == NULL)
+        return command_refuse_word(command, word);
+    enum status status = strbuf_read_file(&text, path, kind->max_bytes, &command->diag);
+    if (status == STATUS_OK) {
+        const struct source source = {.name = strcmp(path, "-") == 0 ? "<stdin>" : path,
+                                      .text = text.length > 0 ? text.text : "",
+                                      .length = text.length};
+        status = kind->convert(command, kind, &source, &out);
+        if (status == STATUS_OK)
+            status = write_out(command, &out);
+        command_flush(command);
+    }
+    strbuf_release(&out);
+    strbuf_release(&text);
+    return (enum exit_code)status;
+}
