@@ -39,5 +39,8 @@ const struct traffic *layout_star(const struct layout *layout, const struct grou
 const struct traffic *layout_all_to_all(const struct layout *layout, const struct group *group);
 /* Every member of a class copies a byte from the memory of its NUMA node, or to it. */
 const struct traffic *layout_copy(const struct layout *layout, int32_t class_idx, bool is_to_gpu);
+/* A byte from one rank to another, of an unfolded layout, one way: bytes through one instance. */
+void layout_transfer(struct arena *arena, const struct layout *unfolded, int64_t from, int64_t to,
+                     struct traffic *traffic);
 
 #endif

@@ -38,8 +38,7 @@
  * Left out of the host: the limit of launches that wait on the GPU (1,024). The host is ahead by
  * that much when it would block, so it never starves the GPU.
  *
- * Left out: point-to-point transfers and computing on the host are in the grammar but not played
- * yet (an error says so).
+ * Left out: computing on the host is in the grammar but not played yet (an error says so).
  *
  * The machine knows nothing of breakdowns or tables: observers are told (observe/observe.h).
  */

@@ -21,7 +21,7 @@ static void tell_transfer(struct machine *machine, const struct lane *lane)
 }
 
 static void report_mismatch(struct machine *machine, const struct comm_state *comm,
-                            const struct collective *other)
+                            const struct meeting_call *other)
 {
     const struct program *program = machine->setup->programs[0];
     machine->has_failed = true;
@@ -29,14 +29,13 @@ static void report_mismatch(struct machine *machine, const struct comm_state *co
     diag_add(machine->diag, DIAG_ERROR, NO_PLACE, NULL,
              "ranks meet in different collectives on communicator '%s': %s of %.0f bytes and %s of "
              "%.0f bytes",
-             program->communicators.items[comm->communicator].name,
-             collective_op_name(comm->collective->op), comm->collective->bytes,
-             collective_op_name(other->op), other->bytes);
+             program->communicators.items[comm->communicator].name, comm->call.name,
+             comm->call.bytes, other->name, other->bytes);
 }
 
-static bool collectives_match(const struct collective *a, const struct collective *b)
+static bool calls_match(const struct meeting_call *a, const struct meeting_call *b)
 {
-    return a == b || (a->op == b->op && a->bytes >= b->bytes && a->bytes <= b->bytes);
+    return a->name == b->name && a->bytes >= b->bytes && a->bytes <= b->bytes;
 }
 
 static void transfer_start(struct machine *machine, struct comm_state *comm)
@@ -50,32 +49,47 @@ static void transfer_start(struct machine *machine, struct comm_state *comm)
     comm_continue(machine, comm);
 }
 
-/* The lane's collective is issued. Takes its turn, or waits for it. */
+static const struct comm_seat *find_seat(const struct machine *machine, const struct lane *lane,
+                                         struct meeting_call *call)
+{
+    const struct class_state *class = lane->class;
+    const struct program *program = class->score->program;
+    const struct op *op = lane->at->op;
+    if (op->kind == OP_COLLECTIVE) {
+        const struct collective *collective = &program->collectives.items[op->index];
+        *call = (struct meeting_call){collective_op_name(collective->op), collective->bytes};
+        return &class->seats[collective->communicator];
+    }
+    const struct transfer *transfer = &program->transfers.items[op->index];
+    *call = (struct meeting_call){"transfer", transfer->bytes};
+    return pair_seat(machine, class->idx, transfer_channel(transfer), op->kind == OP_RECV);
+}
+
+/* The lane's collective or transfer is issued. Takes its turn, or waits for it. */
 void lane_arrive(struct machine *machine, struct lane *lane)
 {
     struct class_state *class = lane->class;
     const struct score *score = class->score;
-    const int32_t idx = lane->at->op->index;
-    const struct collective *collective = &score->program->collectives.items[idx];
-    const struct comm_seat *seat = &class->seats[collective->communicator];
+    struct meeting_call call;
+    const struct comm_seat *seat = find_seat(machine, lane, &call);
     struct comm_state *comm = seat->comm;
-    const int64_t turn =
-        score_collectives_before(score, lane->step, collective->communicator) + lane->at->value;
+    const int32_t queue = op_queue(score->program, lane->at->op);
+    const int64_t turn = score_turns_before(score, lane->step, queue) + lane->at->value;
     lane->comm = comm;
-    if (comm->done_count != turn) {
-        lane->state = LANE_AWAITS_TURN;
+    if (comm == NULL || comm->done_count != turn) {
+        lane->state = LANE_AWAITS_TURN; /* for ever, where nobody sends */
         return;
     }
     lane->state = LANE_IN_COLLECTIVE;
-    lane->plan = &comm->plans[score->idx][idx];
+    lane->plan = &comm->plans[score->idx][lane->at->op->index];
     lane->copy_frac = 0;
     tell_begin(machine, lane, ACTIVITY_COMMUNICATION);
     class_hold_sms(machine, class, lane->plan->channels);
     if (comm->arrived == 0) {
-        comm->collective = collective;
+        comm->call = call;
         comm->plan = lane->plan;
-    } else if (!collectives_match(comm->collective, collective)) {
-        report_mismatch(machine, comm, collective);
+    } else if (!calls_match(&comm->call, &call)) {
+        report_mismatch(machine, comm, &call);
         return;
     }
     comm->members[seat->seat] = lane;

@@ -184,7 +184,7 @@ static enum status score_plan(const struct planner *planner, const struct score 
     return STATUS_OK;
 }
 
-static struct score *class_score(const struct machine *machine, int32_t class)
+struct score *class_score(const struct machine *machine, int32_t class)
 {
     const struct machine_setup *setup = machine->setup;
     return score_find(machine, setup->programs[setup->program_count == 1 ? 0 : class]);
@@ -244,6 +244,9 @@ enum status comms_set_up(struct machine *machine)
     struct arena *arena = machine->arena;
     const struct group_split *splits = split_all(machine);
     double *shares = ARENA_ARRAY(arena, double, machine->setup->layout->resource_count);
+    const int32_t pairs = pairs_count(machine);
+    machine->comm_count += pairs;
+    machine->has_pairs = pairs > 0;
     machine->comms = ARENA_ARRAY(arena, struct comm_state, machine->comm_count);
     struct comm_state *comm = machine->comms;
     for (int32_t i = 0; i < machine->communicator_count; i++) {
@@ -258,6 +261,7 @@ enum status comms_set_up(struct machine *machine)
         }
     }
     seat_classes(machine, splits);
+    pairs_set_up(machine, comm);
     return STATUS_OK;
 }
 

@@ -53,6 +53,11 @@ void contention_count_compute(struct machine *machine, struct class_state *class
         return;
     for (int32_t i = 0; i < machine->communicator_count; i++)
         comm_count_compute(machine, class->seats[i].comm, was_computing ? -1 : 1);
+    const struct comm_seat *pairs = pair_seat(machine, class->idx, 0, false);
+    for (int32_t i = 0; machine->has_pairs && i < 4 * machine->communicator_count; i++) {
+        if (pairs[i].comm != NULL)
+            comm_count_compute(machine, pairs[i].comm, was_computing ? -1 : 1);
+    }
 }
 
 void contention_count_transfer(struct machine *machine, const struct comm_state *comm,

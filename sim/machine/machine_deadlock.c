@@ -24,20 +24,26 @@ static const char *site_event(const struct score *score, int32_t site)
     return "?";
 }
 
-static void describe_collective(const struct lane *lane, char *text, size_t size)
+static void describe_meeting(const struct lane *lane, char *text, size_t size)
 {
     const struct program *program = lane->class->score->program;
-    const struct collective *collective = &program->collectives.items[lane->at->op->index];
-    const char *name = program->communicators.items[collective->communicator].name;
-    if (lane->state == LANE_AWAITS_TURN) {
-        (void)snprintf(text, size, "%s awaits its turn on communicator '%s'",
-                       collective_op_name(collective->op), name);
-        return;
-    }
+    const struct op *op = lane->at->op;
     const struct comm_state *comm = lane->comm;
-    (void)snprintf(text, size, "%s on communicator '%s' awaits %d of %d rank classes",
-                   collective_op_name(collective->op), name, comm->seat_count - comm->arrived,
-                   comm->seat_count);
+    const bool is_collective = op->kind == OP_COLLECTIVE;
+    const int32_t communicator = is_collective ? program->collectives.items[op->index].communicator
+                                               : program->transfers.items[op->index].communicator;
+    const char *on = program->communicators.items[communicator].name;
+    const char *what = is_collective ? collective_op_name(program->collectives.items[op->index].op)
+                       : op->kind == OP_SEND ? "send"
+                                             : "recv";
+    if (lane->state == LANE_AWAITS_TURN && comm != NULL)
+        (void)snprintf(text, size, "%s awaits its turn on communicator '%s'", what, on);
+    else if (!is_collective)
+        (void)snprintf(text, size, "%s on communicator '%s' awaits its %s", what, on,
+                       op->kind == OP_SEND ? "receiver" : "sender");
+    else
+        (void)snprintf(text, size, "%s on communicator '%s' awaits %d of %d rank classes", what, on,
+                       comm->seat_count - comm->arrived, comm->seat_count);
 }
 
 static void describe_lane(const struct lane *lane, char *text, size_t size)
@@ -45,7 +51,7 @@ static void describe_lane(const struct lane *lane, char *text, size_t size)
     switch (lane->state) {
     case LANE_AWAITS_TURN:
     case LANE_IN_COLLECTIVE:
-        describe_collective(lane, text, size);
+        describe_meeting(lane, text, size);
         return;
     case LANE_AWAITS_EVENT:
         (void)snprintf(text, size, "waits for event '%s'",

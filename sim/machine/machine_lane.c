@@ -183,6 +183,7 @@ static bool lane_play(struct machine *machine, struct lane *lane)
     case TAPE_SEGMENT:
         return segment_continue(machine, lane);
     case TAPE_COLLECTIVE:
+    case TAPE_TRANSFER:
         if (lane_is_issued(machine, lane))
             lane_arrive(machine, lane);
         return false;

@@ -41,25 +41,28 @@ static double slowest_segment_s(const struct layout *layout, const struct segmen
 
 /* Seconds of each segment and collective of a program, everything alone. */
 struct alone {
-    double *segments, *collectives;
+    double *segments, *collectives, *transfers;
 };
 
 static struct alone measure_alone(const struct machine *machine, const struct score *score)
 {
     const struct layout *layout = machine->setup->layout;
     const struct program *program = score->program;
-    struct alone alone = {.segments = ARENA_ARRAY(machine->arena, double, program->segments.count),
-                          .collectives =
-                              ARENA_ARRAY(machine->arena, double, program->collectives.count)};
+    struct alone alone = {
+        .segments = ARENA_ARRAY(machine->arena, double, program->segments.count),
+        .collectives = ARENA_ARRAY(machine->arena, double, program->collectives.count),
+        .transfers = ARENA_ARRAY(machine->arena, double, program->transfers.count)};
     for (int32_t i = 0; i < program->segments.count; i++)
         alone.segments[i] = slowest_segment_s(layout, &program->segments.items[i]);
+    const double host_s = layout->cluster->host_cost_s[HOST_COLLECTIVE];
     for (int32_t i = 0; i < machine->comm_count; i++) {
-        const struct flow_plan *plans = machine->comms[i].plans[score->idx];
-        for (int32_t j = 0; plans != NULL && j < program->collectives.count; j++)
-            alone.collectives[j] = fmax(alone.collectives[j], plans[j].alone_s);
+        const struct comm_state *comm = &machine->comms[i];
+        const struct flow_plan *plans = comm->plans[score->idx];
+        const int32_t count = comm->is_pair ? program->transfers.count : program->collectives.count;
+        double *seconds = comm->is_pair ? alone.transfers : alone.collectives;
+        for (int32_t j = 0; plans != NULL && j < count; j++)
+            seconds[j] = fmax(seconds[j], plans[j].alone_s + host_s);
     }
-    for (int32_t i = 0; i < program->collectives.count; i++)
-        alone.collectives[i] += layout->cluster->host_cost_s[HOST_COLLECTIVE];
     return alone;
 }
 
@@ -87,6 +90,8 @@ static double ops_s(const struct machine_setup *setup, const struct op_list *ops
             seconds += alone->segments[op->index];
         else if (op->kind == OP_COLLECTIVE)
             seconds += alone->collectives[op->index];
+        else if (op->kind == OP_SEND || op->kind == OP_RECV)
+            seconds += alone->transfers[op->index];
         else if (op->kind == OP_HOST_WORK)
             seconds += op->count * cluster->host_cost_s[op->index];
         else if (op->kind == OP_COPY)

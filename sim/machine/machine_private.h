@@ -51,6 +51,7 @@ static inline int32_t binding_step(struct binding binding, int32_t step)
 enum tape_kind {
     TAPE_SEGMENT,
     TAPE_COLLECTIVE,
+    TAPE_TRANSFER,
     TAPE_COPY,
     TAPE_RECORD,
     TAPE_WAIT,
@@ -63,8 +64,8 @@ struct tape_op {
     int64_t issue_ps; /* since the epoch began; segment: its last kernel */
     int32_t epoch;    /* of the tape */
     int32_t site;     /* RECORD, WAIT; RELEASE: of stream 0 */
-    int32_t value;    /* WAIT: binding step; COLLECTIVE: its turn on its communicator in the tape;
-                         RELEASE: the streams that must pass, a bit each */
+    int32_t value; /* WAIT: binding step; COLLECTIVE, TRANSFER: its turn in its queue in the tape;
+                      RELEASE: the streams that must pass, a bit each */
     uint8_t kind;
     bool is_relative; /* WAIT: of the binding */
 };
@@ -98,7 +99,7 @@ struct tape {
         struct tape_epoch *items;
         int32_t count, capacity;
     } epochs;
-    int64_t *collective_counts; /* by communicator */
+    int64_t *turn_counts; /* by queue (op_queue) */
 };
 
 enum tape_idx { TAPE_PROLOGUE, TAPE_FIRST, TAPE_SECOND, TAPE_LATER, TAPE_COUNT };
@@ -255,6 +256,12 @@ struct class_state {
     bool is_level_listed;
 };
 
+/* What members must agree in. */
+struct meeting_call {
+    const char *name;
+    double bytes;
+};
+
 enum comm_stage { COMM_IDLE, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
 
 /* A flow of a collective under way. */
@@ -264,15 +271,17 @@ struct comm_flow {
     const struct flow *flow;
 };
 
-/* One class of a communicator's groups: they do the same at the same time. */
+/* A meeting: one class of a communicator's groups, which do the same at the same time, or the pairs
+   of two classes that send and receive. */
 struct comm_state {
     int32_t communicator;
-    const struct group_class *group;
-    struct flow_plan **plans; /* by score, then by collective; NULL: no member plays it */
+    bool is_pair;
+    const struct group_class *group; /* NULL: a pair */
+    struct flow_plan **plans; /* by score, then by collective or transfer; NULL: no member's */
     int64_t done_count;
     int32_t arrived, seat_count;
-    struct lane **members; /* by seat: one for each rank class of the group */
-    const struct collective *collective;
+    struct lane **members;    /* by seat: one for each rank class of the group; sender, receiver */
+    struct meeting_call call; /* of the first to arrive */
     const struct flow_plan *plan;
     enum comm_stage stage;
     int32_t phase;
@@ -305,8 +314,10 @@ struct machine {
     int32_t class_count;
     struct comm_state *comms;
     int32_t comm_count, communicator_count;
-    struct comm_seat *seats; /* by class, then communicator */
-    struct score **scores;   /* distinct programs */
+    struct comm_seat *seats;      /* by class, then communicator */
+    struct comm_seat *pair_seats; /* pair_seat */
+    bool has_pairs;
+    struct score **scores; /* distinct programs */
     int32_t score_count;
     struct pace *paces;
     int32_t pace_count;
@@ -331,9 +342,9 @@ static inline enum tape_idx tape_of_step(int32_t step)
 {
     return step < 0 ? TAPE_PROLOGUE : step < 2 ? (enum tape_idx)(TAPE_FIRST + step) : TAPE_LATER;
 }
-/* Epochs before `step`; collectives on a communicator before it. */
+/* Epochs before `step`; turns in a queue before it. */
 int64_t score_epochs_before(const struct score *score, int32_t step);
-int64_t score_collectives_before(const struct score *score, int32_t step, int32_t communicator);
+int64_t score_turns_before(const struct score *score, int32_t step, int32_t queue);
 
 /* machine_setup.c */
 MUST_CHECK enum status machine_set_up(struct machine *machine);
@@ -376,8 +387,35 @@ void comm_flow_ended(struct machine *machine, struct comm_flow *flow);
 
 /* machine_comms.c: the classes of groups of all communicators, and their plans. */
 MUST_CHECK enum status comms_set_up(struct machine *machine);
+struct score *class_score(const struct machine *machine, int32_t class);
 /* Their activities take places from `order` on; returns the next free one. */
 int32_t comms_order(struct machine *machine, int32_t order);
+
+/* machine_transfer.c */
+/* Of a communicator, one a direction. */
+static inline int32_t transfer_channel(const struct transfer *transfer)
+{
+    BUG_IF(transfer->hop != 1 && transfer->hop != -1);
+    return 2 * transfer->communicator + (transfer->hop < 0 ? 1 : 0);
+}
+static inline struct comm_seat *pair_seat(const struct machine *machine, int32_t class,
+                                          int32_t channel, bool is_receiver)
+{
+    const int32_t row = 2 * machine->communicator_count * class + channel;
+    return &machine->pair_seats[2 * row + (is_receiver ? 1 : 0)];
+}
+/* Where an OP_COLLECTIVE, OP_SEND or OP_RECV takes its turn: one queue a communicator, and one for
+   sending and one for receiving on each channel. */
+static inline int32_t op_queue(const struct program *program, const struct op *op)
+{
+    if (op->kind == OP_COLLECTIVE)
+        return program->collectives.items[op->index].communicator;
+    const int32_t channel = transfer_channel(&program->transfers.items[op->index]);
+    return program->communicators.count + 2 * channel + (op->kind == OP_RECV ? 1 : 0);
+}
+int32_t pairs_count(const struct machine *machine);
+/* `comms`: as many as were counted. */
+void pairs_set_up(struct machine *machine, struct comm_state *comms);
 
 /* machine_activity.c */
 void activity_init(struct activity *activity, uint16_t event_kind, void *owner, int32_t order);

@@ -15,11 +15,10 @@
 static const char *missing_feature(const struct op *op)
 {
     switch ((enum op_kind)op->kind) {
-    case OP_SEND:
-    case OP_RECV:
-        return "point-to-point transfers";
     case OP_HOST_COMPUTE:
         return "computing on the host";
+    case OP_SEND:
+    case OP_RECV:
     case OP_COPY:
     case OP_SEGMENT:
     case OP_COLLECTIVE:

@@ -108,12 +108,12 @@ static void write_segment(struct writer *writer, const struct op *op)
         writer_add(writer, op->stream, TAPE_SEGMENT, op);
 }
 
-static void write_collective(struct writer *writer, const struct op *op)
+/* A collective, a send or a receive. */
+static void write_meeting(struct writer *writer, const struct op *op, enum tape_kind kind)
 {
-    const int32_t comm = writer->score->program->collectives.items[op->index].communicator;
+    const int32_t queue = op_queue(writer->score->program, op);
     writer->clock_ps += writer->cost_ps[HOST_COLLECTIVE];
-    writer_add(writer, op->stream, TAPE_COLLECTIVE, op)->value =
-        (int32_t)writer->tape->collective_counts[comm]++;
+    writer_add(writer, op->stream, kind, op)->value = (int32_t)writer->tape->turn_counts[queue]++;
 }
 
 static void write_record(struct writer *writer, const struct op *op, int32_t site)
@@ -148,7 +148,11 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         write_segment(writer, op);
         break;
     case OP_COLLECTIVE:
-        write_collective(writer, op);
+        write_meeting(writer, op, TAPE_COLLECTIVE);
+        break;
+    case OP_SEND:
+    case OP_RECV:
+        write_meeting(writer, op, TAPE_TRANSFER);
         break;
     case OP_COPY:
         writer->clock_ps += writer->cost_ps[HOST_KERNEL];
@@ -181,8 +185,6 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
     case OP_MARK:
         writer_add(writer, op->stream, TAPE_MARK, op);
         break;
-    case OP_SEND:
-    case OP_RECV:
     case OP_HOST_COMPUTE:
     case OP_KIND_COUNT:
         BUG("operation of kind %d was not refused at set-up", op->kind);
@@ -196,7 +198,8 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
     struct arena *arena = writer->machine->arena;
     struct tape *tape = &writer->score->tapes[tape_of_step(step)];
     tape->streams = ARENA_ARRAY(arena, struct tape_ops, program->streams.count);
-    tape->collective_counts = ARENA_ARRAY(arena, int64_t, program->communicators.count);
+    /* Queues: op_queue. */
+    tape->turn_counts = ARENA_ARRAY(arena, int64_t, 5 * program->communicators.count);
     writer->tape = tape;
     writer->step = step;
     writer->clock_ps = 0;
@@ -272,11 +275,11 @@ int64_t score_epochs_before(const struct score *score, int32_t step)
                   score->tapes[TAPE_SECOND].epochs.count, step);
 }
 
-int64_t score_collectives_before(const struct score *score, int32_t step, int32_t communicator)
+int64_t score_turns_before(const struct score *score, int32_t step, int32_t queue)
 {
     if (step < 0)
         return 0;
-    const int64_t second = step > 1 ? score->tapes[TAPE_SECOND].collective_counts[communicator] : 0;
-    return before(score->tapes[TAPE_PROLOGUE].collective_counts[communicator],
-                  score->tapes[TAPE_FIRST].collective_counts[communicator], second, step);
+    const int64_t second = step > 1 ? score->tapes[TAPE_SECOND].turn_counts[queue] : 0;
+    return before(score->tapes[TAPE_PROLOGUE].turn_counts[queue],
+                  score->tapes[TAPE_FIRST].turn_counts[queue], second, step);
 }

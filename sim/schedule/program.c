@@ -83,11 +83,13 @@ static void dump_op_text(const struct program *program, const struct op *op, FIL
         break;
     }
     case OP_SEND:
-        fprintf(file, "send transfer=%" PRId32, op->index);
+    case OP_RECV: {
+        const struct transfer *transfer = &program->transfers.items[op->index];
+        fprintf(file, "%s hop=%" PRId32 " bytes=%.0f on %s", op->kind == OP_SEND ? "send" : "recv",
+                transfer->hop, transfer->bytes,
+                program->communicators.items[transfer->communicator].name);
         break;
-    case OP_RECV:
-        fprintf(file, "recv transfer=%" PRId32, op->index);
-        break;
+    }
     case OP_COPY:
         fprintf(file, "copy kind=%" PRId32 " bytes=%" PRId64, op->index, op->bytes);
         break;

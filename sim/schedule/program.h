@@ -7,8 +7,10 @@
  * Host order is program order. Operations on a stream run in the order issued (FIFO); RECORD and
  * WAIT are CUDA's: a WAIT refers to the latest RECORD issued before it, and to nothing when there
  * was none. Collectives of one communicator run one at a time in issue order, whatever their
- * streams. ALLOC and FREE move the caching allocator's counters when the host executes them (CPU
- * order).
+ * streams. A transfer's n-th SEND meets its receiver's n-th RECV of the same communicator and hop,
+ * whatever else the two do; both ways at once, or a shift round a ring, need a stream each for
+ * sending and receiving. ALLOC and FREE move the caching allocator's counters when the host
+ * executes them (CPU order).
  *
  * A program is a prologue (played once: persistent tensors) and the body of one optimizer step
  * (played warmup + steps times). Operations with OP_FIRST_STEP run in the first step only
@@ -27,10 +29,10 @@
 #include "model/kernel.h"
 
 enum op_kind {
-    OP_SEGMENT,    /* issue segment `index` on `stream` */
-    OP_COLLECTIVE, /* on `stream`: collective `index` of the table */
-    OP_SEND,       /* on `stream`: transfer `index`: point to point, rendezvous */
-    OP_RECV,
+    OP_SEGMENT,       /* issue segment `index` on `stream` */
+    OP_COLLECTIVE,    /* on `stream`: collective `index` of the table */
+    OP_SEND,          /* on `stream`: transfer `index`, to the member `hop` places on; rendezvous */
+    OP_RECV,          /* … the same transfer, from the member `hop` places back */
     OP_COPY,          /* on `stream`: memory copy of `bytes`; index: enum copy_kind */
     OP_RECORD,        /* on `stream`: event `index` */
     OP_WAIT,          /* on `stream`: event `index` */
@@ -107,8 +109,9 @@ struct collective {
     double bytes; /* nccl-tests size */
 };
 
-struct transfer { /* point to point, between neighbours of a pipeline dimension */
-    int32_t communicator;
+struct transfer {         /* point to point, between neighbours of a dimension */
+    int32_t communicator; /* of a group with an order (cluster/group.h) */
+    int32_t hop;          /* 1: to the next place, the last one to the first; −1: back */
     double bytes;
 };
 

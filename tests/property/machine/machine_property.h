@@ -8,7 +8,7 @@
 #include "cluster_fixture.h"
 #include "toy.h"
 
-extern const struct check_case groups_cases[], links_cases[];
+extern const struct check_case groups_cases[], links_cases[], pipelines_cases[];
 
 /* dp_replicate × dp_shard on hosts of which some are slow. */
 struct mesh {

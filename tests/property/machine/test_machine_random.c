@@ -266,7 +266,10 @@ static const struct check_case cases[] = {
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"machine", cases}, {"groups", groups_cases}, {"links", links_cases}, {0}};
+    const struct check_suite suites[] = {{"machine", cases},
+                                         {"groups", groups_cases},
+                                         {"links", links_cases},
+                                         {"pipelines", pipelines_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

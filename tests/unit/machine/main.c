@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"host", host_cases},
                                          {"host of a run", host_run_cases},
                                          {"sharing", sharing_cases},
+                                         {"transfer", transfer_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

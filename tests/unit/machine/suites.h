@@ -2,4 +2,4 @@
 #include "check.h"
 
 extern const struct check_case units_cases[], machine_cases[], contention_cases[], host_cases[],
-    host_run_cases[], sharing_cases[];
+    host_run_cases[], sharing_cases[], transfer_cases[];

@@ -408,8 +408,6 @@ static void test_what_is_not_built_is_said(void)
         const char *part;
     } rows[] = {
         {OP_COPY, COPY_H2D, "copies between host and device: cluster 'toy' says nothing of PCIe"},
-        {OP_SEND, 0, "point-to-point transfers"},
-        {OP_RECV, 0, "point-to-point transfers"},
         {OP_HOST_COMPUTE, 0, "computing on the host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
