@@ -10,5 +10,6 @@ extern const struct check_case validate_kernels_cases[];
 extern const struct check_case validate_models_cases[];
 extern const struct check_case validate_score_cases[];
 extern const struct check_case validate_run_cases[];
+extern const struct check_case validate_shape_cases[];
 
 #endif
