@@ -226,9 +226,11 @@ void experiment_release(struct experiment *experiment)
 /* Peaks of the GPU for dtypes that can be simulated as compute dtype. */
 static const char *known_peaks(struct experiment *experiment, const struct gpu *gpu)
 {
+    const bool is_fsdp = experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1;
     const char *known = "";
     for (int i = 0; i < DTYPE_COUNT; i++)
-        if (gpu->peak_flop_per_s[i] > 0 && (i == DTYPE_FP32 || i == DTYPE_BF16))
+        if (gpu->peak_flop_per_s[i] > 0 &&
+            (i == DTYPE_FP32 || i == DTYPE_BF16 || (i == DTYPE_FP16 && !is_fsdp)))
             known = arena_printf(&experiment->arena, "%s%s%s", known, known[0] != '\0' ? ", " : "",
                                  dtype_name((enum dtype)i));
     return known;

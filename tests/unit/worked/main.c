@@ -3,8 +3,12 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"states", states_cases}, {"activations", activations_cases}, {"volumes", volumes_cases},
-        {"engine", engine_cases}, {"crosscheck", crosscheck_cases},   {0}};
+    const struct check_suite suites[] = {{"states", states_cases},
+                                         {"activations", activations_cases},
+                                         {"volumes", volumes_cases},
+                                         {"engine", engine_cases},
+                                         {"crosscheck", crosscheck_cases},
+                                         {"cases", cases_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

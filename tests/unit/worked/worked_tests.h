@@ -19,5 +19,6 @@ extern const struct check_case activations_cases[];
 extern const struct check_case volumes_cases[];
 extern const struct check_case engine_cases[];
 extern const struct check_case crosscheck_cases[];
+extern const struct check_case cases_cases[];
 
 #endif
