@@ -27,8 +27,8 @@ const struct option option_table[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      .offset = AT(is_json),
-     .verbs = IN(VERB_RUN) | IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_VALIDATE) |
-              IN(VERB_COMM) | IN(VERB_CALIBRATE),
+     .verbs = IN(VERB_RUN) | IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_TOPOLOGY) |
+              IN(VERB_VALIDATE) | IN(VERB_COMM) | IN(VERB_CALIBRATE),
      .help = "print JSON, SI units in the key names (run: one object a FILE)"},
     {.name = "assert",
      .kind = OPTION_LIST,
@@ -47,6 +47,11 @@ const struct option option_table[] = {
      .verbs = IN(VERB_RUN) | IN(VERB_DB),
      .value_name = "N",
      .help = "like --units, with the N slowest units only"},
+    {.name = "dot",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_dot),
+     .verbs = IN(VERB_TOPOLOGY),
+     .help = "print a graph for Graphviz"},
     {.name = "depth",
      .kind = OPTION_COUNT,
      .offset = AT(depth),

@@ -24,7 +24,7 @@ struct text_list {
 /* What the command line said; all options of all verbs. */
 struct options {
     bool is_help, is_quiet, is_plain; /* plain: no colour */
-    bool is_json, has_units, is_resolved, is_man;
+    bool is_json, is_dot, has_units, is_resolved, is_man;
     bool is_unstored;      /* --no-db */
     const char *db;        /* NULL: the default place */
     const char *dump_path; /* NULL: no dump; "-": standard output */

@@ -16,6 +16,7 @@ enum verb_id {
     VERB_SCHEMA,
     VERB_LIST,
     VERB_MODEL,
+    VERB_TOPOLOGY,
     VERB_IMPORT,
     VERB_MEMORY,
     VERB_EXPLAIN,
@@ -62,6 +63,7 @@ enum exit_code verb_check(struct command *command);
 enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);
 enum exit_code verb_model(struct command *command);
+enum exit_code verb_topology(struct command *command);
 enum exit_code verb_import(struct command *command);
 enum exit_code verb_memory(struct command *command);
 enum exit_code verb_explain(struct command *command);

@@ -76,6 +76,20 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = 2,
      .play = verb_model},
+    {.id = VERB_TOPOLOGY,
+     .name = "topology",
+     .arguments = "show NAME|FILE",
+     .summary = "what hangs where in a cluster: GPUs, switches, sockets, NICs, fabric",
+     .text =
+         "NAME is one of 'fsdpsim list clusters', FILE a YAML file. Prints the tree of a host, "
+         "the\nlinks between GPUs, the levels of the fabric and each kind of link with its rate "
+         "and\nsource; --dot prints a graph for Graphviz.\n",
+     .examples = {{"fsdpsim topology show dgx-h100", "as a tree"},
+                  {"fsdpsim topology show my.yaml --dot | dot -Tsvg -o my.svg", "as a picture"}},
+     .words = model_words,
+     .min_arguments = 1,
+     .max_arguments = 2,
+     .play = verb_topology},
     {.id = VERB_IMPORT,
      .name = "import",
      .arguments = "KIND FILE",
