@@ -76,12 +76,13 @@ static const char *host_of(const struct machine_graph *graph, const struct pci_d
 /* A dump of a whole NVLink domain holds all its hosts: the first stays, the others are counted. */
 static enum status keep_first_host(struct machine_graph *graph)
 {
-    const char *first = graph->gpus.count > 0 ? host_of(graph, &graph->gpus.items[0].pci) : "";
+    const char *first = host_of(graph, &graph->gpus.items[0].pci);
     int32_t gpus = 0;
     int32_t nics = 0;
     for (int32_t k = 0; k < graph->gpus.count; k++)
         gpus += strcmp(host_of(graph, &graph->gpus.items[k].pci), first) == 0;
-    graph->host_count = gpus > 0 ? graph->gpus.count / gpus : 1;
+    BUG_IF(gpus == 0); /* the first one's host has at least that one */
+    graph->host_count = graph->gpus.count / gpus;
     if (gpus == graph->gpus.count)
         return STATUS_OK;
     if (graph->gpus.count % gpus != 0) {
