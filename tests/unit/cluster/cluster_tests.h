@@ -11,6 +11,7 @@ extern const struct check_case group_cases[];
 extern const struct check_case holdout_cases[];
 extern const struct check_case import_cases[];
 extern const struct check_case import_ring_cases[];
+extern const struct check_case import_table_cases[];
 extern const struct check_case layout_cases[];
 extern const struct check_case partition_cases[];
 extern const struct check_case traffic_cases[];

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
                                          {"holdout", holdout_cases},
                                          {"import", import_cases},
                                          {"import rings", import_ring_cases},
+                                         {"import tables", import_table_cases},
                                          {"layout", layout_cases},
                                          {"partition", partition_cases},
                                          {"traffic", traffic_cases},
