@@ -23,5 +23,9 @@ enum status import_machine(struct arena *arena, enum import_format format,
         return status;
     machine_plan_build(&graph, &tables, &plan);
     machine_write(&graph, &tables, &facts, &plan, options, yaml);
-    return STATUS_OK;
+    if (yaml->length <= NODE_MAX_BYTES)
+        return STATUS_OK;
+    diag_add(diag, DIAG_ERROR, (struct place){source, 1, 1, 1}, NULL,
+             "too much for one host: its cluster file would be over 1 MiB");
+    return STATUS_INPUT;
 }

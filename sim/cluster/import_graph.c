@@ -209,8 +209,8 @@ static void settle_pairs(struct machine_graph *graph)
             const int32_t larger = *ab < *ba ? *ba : *ab;
             const int32_t taken = smaller > 0 ? smaller : larger;
             graph_warn(graph, ABOUT_SCALE_UP, NOTE_CORRECTED, graph->gpus.items[a].pci.place, NULL,
-                       "GPU %d says %d links to GPU %d, which says %d: %d", (int)a, (int)*ab,
-                       (int)b, (int)*ba, (int)taken);
+                       "links between GPU %d and GPU %d: one says %d, the other %d; %d taken",
+                       (int)a, (int)b, (int)*ab, (int)*ba, (int)taken);
             *ab = taken;
             *ba = taken;
         }
