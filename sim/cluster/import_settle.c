@@ -40,22 +40,28 @@ static bool fits_arch(const struct settler *settler, const struct graph_gpu *gpu
            (host[0] == '\0' || strcmp(row->host, host) == 0);
 }
 
-/* The row of what the file says of a GPU, NULL: nothing that helps. With `wanted`, of several rows
-   of an architecture the one of that GPU. */
+/* The row of what the file says of a GPU, NULL: nothing that helps. Of several of an architecture
+   the one of the GPU `wanted` (or NULL), else a module: hosts with many GPUs have those. */
 static const struct gpu_row *row_of(const struct settler *settler, const struct graph_gpu *gpu,
                                     const char *wanted)
 {
-    const struct gpu_row *by_arch = NULL;
+    const struct gpu_row *best = NULL;
+    int best_rank = 0;
     for (int32_t k = 0; k < settler->tables->gpu_count; k++) {
         const struct gpu_row *row = &settler->tables->gpus[k];
         if (gpu->pci.device != 0 && row->vendor == gpu->pci.vendor &&
             row->device == gpu->pci.device)
             return row;
-        if (fits_arch(settler, gpu, row) &&
-            (by_arch == NULL || (wanted != NULL && strcmp(row->gpu, wanted) == 0)))
-            by_arch = row;
+        if (!fits_arch(settler, gpu, row))
+            continue;
+        const bool is_wanted = wanted != NULL && strcmp(row->gpu, wanted) == 0;
+        const int rank = is_wanted ? 3 : row->is_module ? 2 : 1;
+        if (rank > best_rank) {
+            best = row;
+            best_rank = rank;
+        }
     }
-    return by_arch;
+    return best;
 }
 
 static const struct gpu_row *row_named(const struct import_tables *tables, const char *gpu)
@@ -144,10 +150,11 @@ static enum status choose_given(struct settler *settler)
     const struct graph_gpu *first = &graph->gpus.items[0];
     const struct gpu_row *row = row_of(settler, first, name);
     const struct gpu_row *named = row_named(settler->tables, name);
+    const bool has_device = row != NULL && row->device == first->pci.device;
     if (row != NULL && (named == NULL || strcmp(row->gpu, name) != 0))
         graph_warn(graph, ABOUT_GPU, NOTE_CORRECTED, first->pci.place, NULL,
-                   "the file's GPU is %s; --gpu puts %s in its place, its wiring stays", row->what,
-                   name);
+                   "the file's GPU is %s; --gpu puts %s in its place, wired as %s",
+                   has_device ? row->what : first->arch, name, row->what);
     else
         graph_note(graph, ABOUT_GPU, NOTE_ASSUMED, NULL, "%s as --gpu says", name);
     settler->facts->gpu = name;
