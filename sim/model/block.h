@@ -77,6 +77,10 @@ double attention_gemm_flop(const struct block *block, const struct attention_par
 /* (query, key) pairs times heads, whole microbatch. */
 double attention_score_count(const struct block *block, const struct attention_part *part);
 
+/* Of an MoE block whose experts are a loop: what stands between router and residual. */
+void expert_loop_forward(struct block *block);
+void expert_loop_backward(struct block *block);
+
 void mlp_forward(struct block *block);
 void mlp_backward(struct block *block);
 int64_t mlp_saved_bytes(const struct block *block);

@@ -3,7 +3,7 @@
  *
  * Experts: the router's product and its top-k, tokens sorted by expert (T·top_k rows), one grouped
  * GEMM a projection (tokens spread evenly), the activation, and the weighted sum back; shared
- * experts are a gated MLP that all tokens pass.
+ * experts are a gated MLP that all tokens pass. Or a loop over the experts: block_expert_loop.c.
  */
 #include "model/block.h"
 
@@ -135,17 +135,13 @@ static struct linear router_linear(const struct block *block)
                            .tokens = block->tokens};
 }
 
-static void experts_forward(struct block *block)
+static void grouped_experts_forward(struct block *block)
 {
     const struct network *net = block->net;
     struct kernel_sink *sink = &block->forward;
     double rows = (double)block->tokens * (double)net->top_k;
     const struct grouped gate_up = {"experts.gate_up_proj", 2 * net->expert_f, net->h};
     const struct grouped down = {"experts.down_proj", net->h, net->expert_f};
-    struct linear router = router_linear(block);
-    linear_forward(block, &router);
-    block_op(block, sink, FUSION_SOFTMAX_WIDE, "router.softmax",
-             (double)block->tokens * (double)net->experts);
     block_op(block, sink, FUSION_COPY, "experts.permute", rows * (double)net->h);
     grouped_forward(block, &gate_up);
     block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", rows * (double)net->expert_f);
@@ -153,6 +149,20 @@ static void experts_forward(struct block *block)
     /* The weighted sum reads the experts' outputs in its backward. */
     block->needed_end = block->kind->forward.count;
     block_op(block, sink, FUSION_COPY, "experts.combine", rows * (double)net->h);
+}
+
+static void experts_forward(struct block *block)
+{
+    const struct network *net = block->net;
+    struct kernel_sink *sink = &block->forward;
+    struct linear router = router_linear(block);
+    linear_forward(block, &router);
+    block_op(block, sink, FUSION_SOFTMAX_WIDE, "router.softmax",
+             (double)block->tokens * (double)net->experts);
+    if (block->shape->experts == EXPERTS_LOOP)
+        expert_loop_forward(block);
+    else
+        grouped_experts_forward(block);
     if (net->shared_f > 0) {
         const struct mlp shared = shared_mlp(block);
         one_forward(block, &shared);
@@ -161,23 +171,33 @@ static void experts_forward(struct block *block)
     }
 }
 
-static void experts_backward(struct block *block)
+static void grouped_experts_backward(struct block *block)
 {
     const struct network *net = block->net;
     struct kernel_sink *sink = &block->backward;
     double rows = (double)block->tokens * (double)net->top_k;
     const struct grouped gate_up = {"experts.gate_up_proj", 2 * net->expert_f, net->h};
     const struct grouped down = {"experts.down_proj", net->h, net->expert_f};
-    struct linear router = router_linear(block);
-    if (net->shared_f > 0) {
-        const struct mlp shared = shared_mlp(block);
-        one_backward(block, &shared);
-    }
     block_op(block, sink, FUSION_COPY, "experts.combine.grad", rows * (double)net->h);
     grouped_backward(block, &down);
     block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", rows * (double)net->expert_f);
     grouped_backward(block, &gate_up);
     block_op(block, sink, FUSION_COPY, "experts.permute.grad", rows * (double)net->h);
+}
+
+static void experts_backward(struct block *block)
+{
+    const struct network *net = block->net;
+    struct kernel_sink *sink = &block->backward;
+    struct linear router = router_linear(block);
+    if (net->shared_f > 0) {
+        const struct mlp shared = shared_mlp(block);
+        one_backward(block, &shared);
+    }
+    if (block->shape->experts == EXPERTS_LOOP)
+        expert_loop_backward(block);
+    else
+        grouped_experts_backward(block);
     block_op(block, sink, FUSION_SOFTMAX_WIDE, "router.softmax",
              (double)block->tokens * (double)net->experts);
     linear_backward(block, &router);

@@ -190,6 +190,10 @@ enum loss_impl {
     LOSS_FUSED, /* one fused cross-entropy kernel over the logits (Liger, Apex, foak) */
     LOSS_LINEAR /* fused with the head's matmul, in chunks: no logits in memory */
 };
+enum expert_impl {
+    EXPERTS_GROUPED, /* one product a projection over tokens sorted by expert */
+    EXPERTS_LOOP     /* expert by expert, the host waiting for the number of its tokens */
+};
 enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
 enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
 struct train_shape {
@@ -202,9 +206,10 @@ struct train_shape {
     bool stops_early; /* recompute ends with the last tensor that the backward reads */
     enum attention_impl attention;
     enum loss_impl loss;
-    int64_t loss_chunks;       /* of LOSS_EAGER: pieces the loss is computed in */
-    bool loss_upcast;          /* fp32 logits in the loss */
-    int64_t loss_metrics;      /* cross entropies of the logits beside the loss, without gradient */
+    int64_t loss_chunks;  /* of LOSS_EAGER: pieces the loss is computed in */
+    bool loss_upcast;     /* fp32 logits in the loss */
+    int64_t loss_metrics; /* cross entropies of the logits beside the loss, without gradient */
+    enum expert_impl experts;
     enum rotary_form rotary;   /* complex numbers: not fused when compiled */
     bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
     bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
@@ -244,6 +249,7 @@ struct module_kind {
     int64_t saved_bytes, recompute_saved_bytes;
     bool is_recomputed;           /* backward first runs `recompute` */
     struct kernel_list recompute; /* what of `forward` runs again; may share its items */
+    bool waits_for_gpu;           /* the host waits for the end of the forward (expert loops) */
     double recompute_flop;        /* of model_flop, the part that runs again */
     /*
      * Largest extra live at once beside the saved set (all of it, until the module is done) and,

@@ -265,6 +265,10 @@ static void check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
+    if (experiment->train.experts == EXPERTS_LOOP && experiment->train.compile)
+        config_error(
+            config, "train.experts", "'experts: grouped', or 'compile: false'",
+            "'experts: loop' cannot be compiled: the number of an expert's tokens is data");
     if (experiment->train.loss.metrics > 0 && experiment->train.loss.impl == LOSS_LINEAR)
         config_error(config, "train.loss.metrics", "it goes with 'impl: eager' or 'impl: fused'",
                      "'metrics' needs the logits, which 'impl: linear' never makes");
@@ -305,6 +309,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .loss_chunks = train->loss.chunks,
         .loss_upcast = train->loss.upcast,
         .loss_metrics = train->loss.metrics,
+        .experts = (enum expert_impl)train->experts,
         .rotary = (enum rotary_form)train->rotary,
         .is_compiled = train->compile,
         .has_fused_kernels = train->fused_kernels,

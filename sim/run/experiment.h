@@ -46,6 +46,7 @@ struct train_config {
     int attention; /* enum attention_impl */
     int float8;    /* enum float8_recipe */
     int rotary;    /* enum rotary_form */
+    int experts;   /* enum expert_impl */
     struct loss_config loss;
     double max_grad_norm; /* 0: no clipping */
     bool compile, fused_kernels;

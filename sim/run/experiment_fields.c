@@ -39,6 +39,12 @@ static const struct choice rotary_choices[] = {
      "as a product of complex numbers, which compile does not fuse (Meta's Llama, torchtitan)"},
     {0}};
 
+static const struct choice experts_choices[] = {
+    {"grouped", EXPERTS_GROUPED, "one product a projection over tokens sorted by expert"},
+    {"loop", EXPERTS_LOOP,
+     "expert by expert; the host waits for the number of tokens of each (transformers' Mixtral)"},
+    {0}};
+
 static const struct choice fold_choices[] = {{"auto", 1, "ranks that behave alike are played once"},
                                              {"off", 0, "every rank on its own"},
                                              {0}};
@@ -187,6 +193,12 @@ static const struct field train_fields[] = {
      .default_text = "none",
      .choices = float8_choices,
      .help = "linear layers in float8"},
+    {.key = "experts",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct train_config, experts),
+     .default_text = "grouped",
+     .choices = experts_choices,
+     .help = "models with experts: how these are run"},
     {.key = "rotary",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct train_config, rotary),

@@ -124,6 +124,7 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     struct fsdp_module *module = &builder->modules[index];
     const struct module_kind *kind = fsdp_kind(builder, index);
     const char *name = builder->model->modules[index].name;
+    module->done_event = kind->waits_for_gpu ? fsdp_add_event(builder, "forward_done", name) : -1;
     struct arena *arena = builder->arena;
     const bool is_loss = kind->role == MODULE_LOSS;
     const uint8_t category = is_loss ? MEMORY_LOGITS : MEMORY_ACTIVATIONS;
@@ -247,6 +248,10 @@ void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
     fsdp_alloc(builder, unit, module->forward_temp);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, unit, module->forward);
     fsdp_free(builder, unit, module->forward_temp);
+    if (module->done_event >= 0) {
+        fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, unit, module->done_event);
+        fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, unit, module->done_event);
+    }
     /* The loss was the last reader of the logits. */
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)

@@ -33,6 +33,7 @@ struct fsdp_module {
     /* tensors, -1: none */
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
     int32_t forward, backward; /* segments */
+    int32_t done_event;        /* of the forward, that the host waits for; -1: it does not */
 };
 
 /* The gradient of some parameters of a module, made when backward has run so many of its kernels.

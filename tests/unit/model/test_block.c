@@ -300,6 +300,56 @@ static void test_rotary(void)
     arena_release(&arena);
 }
 
+static double bytes_named(const struct kernel_list *list, const char *name, int *count)
+{
+    double bytes = 0;
+    *count = 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i].name, name) != 0)
+            continue;
+        bytes += list->items[i].bytes;
+        ++*count;
+    }
+    return bytes;
+}
+
+/*
+ * Four experts of 160, two a token, T = 256: 128 rows each, 12,288 elements of h. The products are
+ * those of all chosen rows, 2·3·96·160·512 FLOP, once forward and twice backward. A gather moves 4
+ * B an element, the routing product too, index_add 6; backward makes zeros of all 24,576 (2 B),
+ * puts rows in (6), adds (6).
+ */
+static void test_expert_loop(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    struct train_shape shape = fixture_shape(128, 2);
+    int count = 0;
+    config.type = TYPE_MIXTRAL;
+    config.decoder.num_experts = 4;
+    config.decoder.num_experts_per_tok = 2;
+    const struct module_kind *grouped =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_TRUE(!grouped->waits_for_gpu);
+    shape.experts = EXPERTS_LOOP;
+    const struct module_kind *loop =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_TRUE(loop->waits_for_gpu);
+    CHECK_NEAR(kernel_list_flop(&loop->forward), kernel_list_flop(&grouped->forward), 1e-15);
+    CHECK_NEAR(kernel_list_flop(&loop->backward), kernel_list_flop(&grouped->backward), 1e-15);
+    const struct kernel *down = fixture_kernel(&loop->forward, "experts.down_proj");
+    CHECK_NEAR(down->flop, 2.0 * 128 * 160 * 96, 1e-15);
+    CHECK_NEAR(bytes_named(&loop->forward, "experts.gather", &count), 4 * 4.0 * 12288, 1e-15);
+    CHECK_INT(count, 4);
+    CHECK_NEAR(bytes_named(&loop->forward, "experts.index_add", &count), 4 * 6.0 * 12288, 1e-15);
+    CHECK_NEAR(bytes_named(&loop->backward, "experts.gather.zeros", &count), 4 * 2.0 * 24576,
+               1e-15);
+    CHECK_NEAR(bytes_named(&loop->backward, "experts.gather.grad_sum", &count), 4 * 6.0 * 24576,
+               1e-15);
+    CHECK_INT(count, 4);
+    arena_release(&arena);
+}
+
 const struct check_case block_cases[] = {{"flop", test_flop},
                                          {"gemm shapes", test_gemm_shapes},
                                          {"attention", test_attention},
@@ -308,5 +358,6 @@ const struct check_case block_cases[] = {{"flop", test_flop},
                                          {"biases", test_biases},
                                          {"params", test_params},
                                          {"rotary", test_rotary},
+                                         {"expert loop", test_expert_loop},
                                          {"memory", test_memory},
                                          {NULL, NULL}};

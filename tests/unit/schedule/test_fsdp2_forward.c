@@ -123,6 +123,30 @@ static void test_without_cast(void)
     played_release(&played);
 }
 
+/* Experts in a loop: the host waits for each block before it issues the gather of the next. */
+static void test_expert_loop(void)
+{
+    static const char *const experts =
+        "model={model_type: mixtral, hidden_size: 16, intermediate_size: 40, num_hidden_layers: 2, "
+        "num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 96, num_local_experts: 4, "
+        "num_experts_per_tok: 2}; train.experts=loop";
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, TWO_BLOCKS, experts)) {
+        static const char *const wanted[] = {"compute: segment layers.0.forward",
+                                             "compute: record forward_done(layers.0)",
+                                             "host: host_wait forward_done(layers.0)",
+                                             "all-gather: record gathered(layers.1)", NULL};
+        CHECK_INT(program_text_count(&text, "host: host_wait forward_done(layers.0)"), 1);
+        CHECK_INT(program_text_count(&text, "host: host_wait forward_done(layers.1)"), 1);
+        program_text_check_order(&text, 0, wanted);
+    }
+    played_release(&played);
+    if (program_text_read(&text, &played, TWO_BLOCKS, NULL))
+        CHECK_INT(program_text_count(&text, "host: host_wait"), 0);
+    played_release(&played);
+}
+
 const struct check_case forward_cases[] = {
     {"7: root pre-forward", test_root_pre_forward},
     {"11-21: a unit", test_unit},
@@ -130,4 +154,5 @@ const struct check_case forward_cases[] = {
     {"gathers are issued before they are waited for", test_gather_before_wait},
     {"13: one GPU", test_one_gpu},
     {"11: without a cast", test_without_cast},
+    {"experts in a loop", test_expert_loop},
     {0}};
