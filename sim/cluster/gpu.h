@@ -17,6 +17,12 @@
  * step is longer, so `sustained_clock_frac` holds for all GEMMs of a step (gpu_kernel_s) and for
  * none of a benchmark (gpu_kernel_burst_s). Memory-bound kernels keep their speed.
  *
+ * A part run below its rated power is not derived: published pairs disagree by more than a model
+ * would gain. cuBLAS on GB300 keeps 0.32 at 500 of 1400 W (facebookexperimental/triton PR 2023), a
+ * V100 0.88 at 175 of 250 W (bradrlaw/ai-server PR 32), an H100 at 500 of 700 W 0.74 to 0.86 in
+ * GEMMs, 0.72 in FlashAttention-3, 0.97 in cuDNN. Where the clock is known, it can be said: -s
+ * cluster.host.gpu.clock.sustained_frac=0.6, and attention_frac.
+ *
  * Example: 872 MB of copy-out at 0.55 of 3350 GB/s after a floor of 2.6 us: 476 us.
  *
  * Left out: L2 (a few MB that stay in it are faster than said), the width of a normalised row.

@@ -60,7 +60,8 @@ static struct kernel kernel_of(const struct csv_table *table, const struct csv_r
             kernel.attention = (enum attention_impl)i;
     if (kernel.kind == KERNEL_ATTENTION)
         kernel.flop = 4.0 * (double)kernel.batch * (double)kernel.m * (double)kernel.n *
-                      (double)kernel.k / (kernel.is_causal ? 2 : 1);
+                      (double)kernel.k / (kernel.is_causal ? 2 : 1) *
+                      (kernel.pass == PASS_BACKWARD ? 2.5 : 1);
     return kernel;
 }
 
