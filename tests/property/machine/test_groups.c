@@ -8,7 +8,7 @@
  * class does, and every resource must carry the same bytes. Times are sums of rounded picoseconds
  * over shares that are added up in another order: they agree to 1e-9.
  */
-#include <math.h>
+#include <string.h>
 
 #include "base/philox.h"
 #include "check.h"
@@ -94,4 +94,40 @@ static void test_folded_or_not(void)
     CHECK_TRUE(split > RUNS / 4 && saved > RUNS / 2);
 }
 
-const struct check_case groups_cases[] = {{"folded or not", test_folded_or_not}, {0}};
+/* The order in which equal times are served changes nothing, nor does watching. */
+static void test_ties(void)
+{
+    for (uint32_t run = 0; run < RUNS / 3; run++) {
+        struct philox random;
+        struct mesh mesh;
+        struct toy toy;
+        static struct seen first, other;
+        philox_init(&random, SEED, run, 0, 3);
+        mesh_draw(&mesh, &random);
+        check_context("seed %d, run %u: %s", SEED, run, mesh.text);
+        toy_init(&toy, 2, true);
+        mesh_layout(&mesh, philox_below(&random, 2) == 0, &toy.layout);
+        toy.steps = 2;
+        mesh_step(&mesh, &random, &toy, false);
+        const struct machine_result bare = toy_play(&toy);
+        for (uint64_t tie = 0; tie < 3; tie++) {
+            struct seen *seen = tie == 0 ? &first : &other;
+            *seen = (struct seen){0};
+            toy.tie_seed = tie * 7919;
+            toy.observers[0] = (struct observer){
+                .context = seen, .mark_reached = see_mark, .resource_used = see_use};
+            toy.observer_count = 1;
+            const struct machine_result watched = toy_play(&toy);
+            CHECK_INT(watched.end_ps, bare.end_ps);
+            if (tie == 0)
+                CHECK_U64(watched.fingerprint, bare.fingerprint);
+            CHECK_TRUE(memcmp(seen->mark_ps, first.mark_ps, sizeof(first.mark_ps)) == 0);
+        }
+        toy_release(&toy);
+        mesh_release(&mesh);
+    }
+    check_context(NULL);
+}
+
+const struct check_case groups_cases[] = {
+    {"folded or not", test_folded_or_not}, {"ties", test_ties}, {0}};

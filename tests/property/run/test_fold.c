@@ -64,6 +64,19 @@ static void test_slow_nic(void)
     check_fold(TWO_BLOCKS, overrides, true);
 }
 
+/* States shared in groups of 16 GPUs, gradients all-reduced over all: two unlike sets of groups. */
+static void test_groups(void)
+{
+    static const char mesh[] =
+        "cluster=dgx-h100; nodes=8; fsdp.api=zero1; mesh.dp_replicate=4; mesh.dp_shard=16";
+    char overrides[512];
+    check_fold("worked-examples/7b-ddp", mesh, false);
+    snprintf(overrides, sizeof(overrides),
+             "%s; cluster.overrides=[{host: 3, gpu: 2, clock_frac: 0.8}, {host: 5, nic_frac: 0.5}]",
+             mesh);
+    check_fold("worked-examples/7b-ddp", overrides, true);
+}
+
 /* "cluster.overrides=[…]": one to four GPUs or hosts that differ. */
 static void write_overrides(struct philox *random, char *text, size_t size)
 {
@@ -104,5 +117,6 @@ static void test_random(void)
 const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"one slow GPU", test_slow_gpu},
                                         {"slow NICs of one host", test_slow_nic},
+                                        {"groups of a mesh", test_groups},
                                         {"random overrides", test_random},
                                         {0}};
