@@ -129,6 +129,8 @@ static void read_attributes(struct reader *reader, struct xml_element *element,
 {
     while (attributes[2 * element->attribute_count] != NULL)
         element->attribute_count++;
+    if (element->attribute_count == 0)
+        return; /* its name may end without a blank: the walk below would not */
     struct xml_attribute *items =
         ARENA_ARRAY(reader->arena, struct xml_attribute, element->attribute_count);
     struct walker walker = walk_tag(reader);
