@@ -20,15 +20,6 @@
 #include "cluster/traffic.h"
 #include "machine/machine_private.h"
 
-static bool has_copy(const struct op_list *ops, enum copy_kind kind)
-{
-    for (int32_t i = 0; i < ops->count; i++) {
-        if (ops->items[i].kind == OP_COPY && ops->items[i].index == (int32_t)kind)
-            return true;
-    }
-    return false;
-}
-
 /* One direction of a GPU's slot; -1: the cluster says nothing of PCIe. */
 static int32_t slot_of(const struct rank_class *rank_class, enum copy_kind kind)
 {
@@ -77,11 +68,9 @@ enum status copies_set_up(struct machine *machine)
 {
     for (int32_t i = 0; i < machine->class_count; i++) {
         struct class_state *class = &machine->classes[i];
-        const struct program *program = class->score->program;
         device_path_set_up(machine, class);
         for (int kind = COPY_H2D; kind <= COPY_D2H; kind++) {
-            if (!has_copy(&program->prologue, (enum copy_kind)kind) &&
-                !has_copy(&program->step, (enum copy_kind)kind))
+            if (!class->score->has_copies[kind])
                 continue;
             if (path_set_up(machine, class, (enum copy_kind)kind) != STATUS_OK)
                 return STATUS_INPUT;

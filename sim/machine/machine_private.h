@@ -133,6 +133,8 @@ struct score {
     struct tape tapes[TAPE_COUNT];
     int32_t site_count;
     bool has_timed_frees;
+    bool has_copies[3]; /* by enum copy_kind */
+    bool *has_sends;    /* by channel (transfer_channel) */
 };
 
 /* Kernels of a segment on one GPU variant; arrays of kernel_count + 1 sums. */

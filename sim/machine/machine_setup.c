@@ -127,6 +127,18 @@ static struct pace *pace_find(struct machine *machine, const struct score *score
     return pace;
 }
 
+/* What only few programs hold. */
+static void note_ops(struct score *score, const struct op_list *ops)
+{
+    for (int32_t i = 0; i < ops->count; i++) {
+        const struct op *op = &ops->items[i];
+        if (op->kind == OP_COPY)
+            score->has_copies[op->index] = true;
+        else if (op->kind == OP_SEND)
+            score->has_sends[transfer_channel(&score->program->transfers.items[op->index])] = true;
+    }
+}
+
 static enum status scores_set_up(struct machine *machine)
 {
     const struct machine_setup *setup = machine->setup;
@@ -139,6 +151,9 @@ static enum status scores_set_up(struct machine *machine)
         struct score *score = ARENA_NEW(machine->arena, struct score);
         score->program = setup->programs[i];
         score->idx = machine->score_count;
+        score->has_sends = ARENA_ARRAY(machine->arena, bool, 2 * machine->communicator_count);
+        note_ops(score, &score->program->prologue);
+        note_ops(score, &score->program->step);
         machine->scores[machine->score_count++] = score;
     }
     return STATUS_OK;

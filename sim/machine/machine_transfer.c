@@ -19,23 +19,6 @@
 #include "cluster/traffic.h"
 #include "machine/machine_private.h"
 
-static bool has_transfer(const struct op_list *ops, const struct program *program, int32_t channel)
-{
-    for (int32_t i = 0; i < ops->count; i++) {
-        const struct op *op = &ops->items[i];
-        if (op->kind == OP_SEND &&
-            transfer_channel(&program->transfers.items[op->index]) == channel)
-            return true;
-    }
-    return false;
-}
-
-static bool sends_on(const struct score *score, int32_t channel)
-{
-    return has_transfer(&score->program->prologue, score->program, channel) ||
-           has_transfer(&score->program->step, score->program, channel);
-}
-
 struct pair {
     struct machine *machine;
     int32_t channel, sender, receiver; /* classes */
@@ -156,7 +139,7 @@ int32_t pairs_count(const struct machine *machine)
     int32_t count = 0;
     for (int32_t channel = 0; channel < 2 * machine->communicator_count; channel++) {
         for (int32_t i = 0; i < machine->class_count; i++)
-            count += sends_on(class_score(machine, i), channel) ? 1 : 0;
+            count += class_score(machine, i)->has_sends[channel] ? 1 : 0;
     }
     return count;
 }
@@ -169,7 +152,7 @@ void pairs_set_up(struct machine *machine, struct comm_state *comms)
     double *sums = ARENA_ARRAY(machine->arena, double, machine->setup->layout->resource_count);
     for (int32_t channel = 0; channel < 2 * machine->communicator_count; channel++) {
         for (int32_t i = 0; i < machine->class_count; i++) {
-            if (!sends_on(class_score(machine, i), channel))
+            if (!class_score(machine, i)->has_sends[channel])
                 continue;
             struct pair pair = {.machine = machine, .channel = channel, .sender = i};
             pair_set_up(&pair, sums, comms++);
