@@ -13,7 +13,7 @@ enum {
     IN_ALL = (1 << VERB_COUNT) - 1,
     IN_LOGS = 1 << VERB_VALIDATE | 1 << VERB_CALIBRATE,
     IN_LOADING = 1 << VERB_RUN | 1 << VERB_CHECK | 1 << VERB_MEMORY | 1 << VERB_EXPLAIN |
-                 1 << VERB_VALIDATE | 1 << VERB_COMM,
+                 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE,
 };
 
 const struct option option_table[] = {
@@ -198,6 +198,12 @@ const struct option option_table[] = {
      .verbs = IN(VERB_COMM),
      .value_name = "MODE",
      .help = "flows (default) or messages: ring steps one by one"},
+    {.name = "cluster",
+     .kind = OPTION_TEXT,
+     .offset = AT(cluster),
+     .verbs = IN(VERB_CALIBRATE),
+     .value_name = "NAME",
+     .help = "also compare with the model of this cluster, and warn where the log is far slower"},
     {.name = "output",
      .letter = 'o',
      .kind = OPTION_TEXT,

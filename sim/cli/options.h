@@ -39,7 +39,7 @@ struct options {
     const char *source;                      /* part of a name, NULL: all */
     const char *op, *algorithm, *protocol;   /* NULL: not given */
     const char *begin, *end, *step;          /* sizes, NULL: not given */
-    const char *network, *output;            /* NULL: not given */
+    const char *network, *output, *cluster;  /* NULL: not given */
     int64_t factor;                          /* 0: not given */
     int64_t nodes, ranks, gpus_per_node;     /* 0: not given */
     const char *gpu, *nic_link, *cpu, *name; /* of import; NULL: not given */

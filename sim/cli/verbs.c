@@ -6,7 +6,7 @@
 
 static const char *const schema_words[] = {"config", "model",       "cluster",
                                            "gpu",    "calibration", NULL};
-static const char *const list_words[] = {"models", "clusters", "gpus", NULL};
+static const char *const list_words[] = {"models", "clusters", "gpus", "calibrations", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const import_words[] = {"nccl-topo", "topo-m", NULL};
 static const char *const db_words[] = {"ls", "show", NULL};
@@ -56,8 +56,9 @@ const struct verb verb_table[] = {
     {.id = VERB_LIST,
      .name = "list",
      .arguments = "KIND",
-     .summary = "list the models, clusters or GPUs that ship",
-     .text = "KIND is models, clusters or gpus. Each can be named in a configuration.\n",
+     .summary = "list the models, clusters, GPUs or calibrations that ship",
+     .text =
+         "KIND is models, clusters, gpus or calibrations. Each can be named in a configuration.\n",
      .examples = {{"fsdpsim list models", "names, parameters, files"},
                   {"fsdpsim list gpus --json", "the same for machines"}},
      .words = list_words,

@@ -226,14 +226,13 @@ static void judge(struct fitting *fitting)
     struct calibrate_fit *fit = fitting->fit;
     double *errors = ARENA_ARRAY(fitting->arena, double, fitting->count);
     double *widths = ARENA_ARRAY(fitting->arena, double, fitting->count);
-    double largest_s = 0;
     for (int32_t i = 0; i < fitting->count; i++) {
         struct calibrate_point *point = &fit->points[i];
         point->fit_s = calibration_table_s(&fit->table, point->bytes);
         errors[i] = fabs(point->fit_s / point->time_s - 1);
         widths[i] = (point->high_s - point->low_s) / 2 / point->time_s;
-        point->is_falling = point->time_s < largest_s * (1 - falling_share);
-        largest_s = fmax(largest_s, point->time_s);
+        point->is_falling = i > 0 && !point[-1].is_outlier &&
+                            point->time_s < point[-1].time_s * (1 - falling_share);
         fit->falling_count += point->is_falling;
         const double busbw =
             nccl_bus_factor(fit->table.op, fit->table.nodes * fit->table.gpus_per_node) *
@@ -275,7 +274,7 @@ static void choose(struct fitting *fitting)
     const double *predicted = is_linear ? linear : log_log;
     for (int32_t i = 1; i + 1 < fitting->count; i++)
         fit->points[i].left_out_s = predicted[i];
-    mark_outliers(fitting, log_log);
+    mark_outliers(fitting, predicted);
     enum calibration_fit kind = is_linear ? CALIBRATION_LINEAR : CALIBRATION_LOG_LOG;
     if (!model_fit(fitting->arena, kind, fitting->bytes, fitting->time_s, fitting->count,
                    &fit->table, &fit->pieces))

@@ -15,12 +15,12 @@
  *
  * The floor is the least time measured: nothing is faster.
  *
- * Marks on points: `is_outlier`, a time more than 25 % off what its neighbours say (leave-one-out)
- * although they agree among each other; `is_falling`, a time below that of a smaller size by more
- * than 10 %.
+ * Marks on points: `is_outlier`, a time more than 25 % off what the others say (leave-one-out), and
+ * more than its neighbours are; `is_falling`, a time below that of the size before, which is no
+ * outlier, by more than 10 %.
  *
  * Example: 1 MiB in 100 us, 2 MiB in 250, 4 MiB in 200, 8 MiB in 400 (50 us a MiB): without it,
- * 2 MiB would take 141 us by log-log; it is an outlier, and 4 MiB falls.
+ * 2 MiB would take 141 us by log-log; it is an outlier. 300, 300, 200, 200 falls at the third.
  */
 #ifndef FSDPSIM_COLLECTIVE_CALIBRATE_H
 #define FSDPSIM_COLLECTIVE_CALIBRATE_H

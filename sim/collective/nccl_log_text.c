@@ -232,7 +232,7 @@ static void take_facts(struct text_reader *reader, const char *text, struct plac
     if (strlen(text) > FACT_BYTES_MAX)
         return;
     while (*text != '\0') {
-        const char *end = strstr(text, "; ");
+        const char *end = strstr(text, "; int"); /* intra-node link, inter-node link */
         const char *nodes = strstr(text, ", n nodes:");
         if (nodes != NULL && (end == NULL || nodes < end))
             end = nodes;

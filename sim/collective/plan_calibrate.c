@@ -32,7 +32,7 @@ static double sibling_cost(const struct calibration_table *table, enum collectiv
 
 const struct calibration_table *calibration_find(const struct calibration *calibration,
                                                  enum collective_op op, int64_t nodes,
-                                                 int64_t gpus_per_node, bool *is_same)
+                                                 int64_t gpus_per_node, double *weight)
 {
     const struct calibration_table *nearest = NULL;
     double least = (double)INFINITY;
@@ -47,8 +47,7 @@ const struct calibration_table *calibration_find(const struct calibration *calib
             nearest = table;
         }
     }
-    *is_same = nearest != NULL && nearest->op == op && nearest->nodes == nodes &&
-               nearest->gpus_per_node == gpus_per_node;
+    *weight = nearest != NULL ? 1 / (1 + sibling_cost(nearest, op, nodes, gpus_per_node) / 2) : 0;
     return nearest;
 }
 
@@ -124,11 +123,11 @@ enum status plan_calibrate(struct arena *arena, const struct layout *layout,
                            const struct plan_options *options, struct plan *plan, struct diag *diag)
 {
     const struct calibration *calibration = &layout->cluster->calibration;
-    bool is_same = false;
+    double weight = 0;
     if (calibration->table_count == 0 || plan->phase_count == 0 || options->is_latency_free)
         return STATUS_OK;
     const struct calibration_table *table =
-        calibration_find(calibration, op, group->hosts, group->ranks_per_host, &is_same);
+        calibration_find(calibration, op, group->hosts, group->ranks_per_host, &weight);
     if (table == NULL) {
         diag_add(diag, DIAG_WARNING, calibration->tables[0].place, "the model's own time is used",
                  "the calibration says nothing of %s over %lld nodes x %lld GPUs",
@@ -140,10 +139,10 @@ enum status plan_calibrate(struct arena *arena, const struct layout *layout,
     enum status status = spec_s(arena, layout, table, size, options, &model_s, diag);
     if (status != STATUS_OK)
         return status;
-    warn(arena, table, group, op, bytes, is_same, diag);
+    warn(arena, table, group, op, bytes, weight >= 1, diag);
     /* A tolerance for what the links cannot give: below it rounding and the fit's own error. */
     const double tolerance = 0.01;
-    const double factor = calibration_table_s(table, size) / model_s;
+    const double factor = pow(calibration_table_s(table, size) / model_s, weight);
     const double wanted_s = factor * plan_alone_s(layout, plan);
     plan_scale(layout, plan, factor);
     if (plan_alone_s(layout, plan) > wanted_s * (1 + tolerance))

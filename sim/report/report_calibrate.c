@@ -320,7 +320,13 @@ void calibrate_write_yaml(const struct calibrate_set *set, const char *name, FIL
         "the\n# others; repeat: half width of the data's error bars.\nversion: 1\nname: ",
         file);
     write_quoted(name, file);
-    fprintf(file, "\nsummary: %d measured collectives\ntables:\n", (int)set->count);
+    fputc('\n', file);
+    if (set->items[0].sources[0]->device != NULL) {
+        fputs("summary: ", file);
+        write_quoted(set->items[0].sources[0]->device, file);
+        fputc('\n', file);
+    }
+    fputs("tables:\n", file);
     for (int32_t i = 0; i < set->count; i++)
         write_table(&set->items[i], file);
 }

@@ -20,8 +20,9 @@ static void write_rule(FILE *file)
         "error = predicted / measured - 1 of the out-of-place time. spec: the cluster files as "
         "they "
         "are;\nitself: calibrated on the table; sibling: calibrated on the nearest other healthy "
-        "table of the\nsame machine (same shape and the other of all-gather and reduce-scatter "
-        "first, then the nearest\nnumber of nodes, then all-reduce; never one host for several).\n",
+        "table of the same\nmachine. Nearest: of |log2 nodes ratio| + 2 |log2 GPUs a node ratio| + "
+        "0.5 (all-gather for\nreduce-scatter) or 1.5 (all-reduce for one of them, or the reverse) "
+        "the least; never one host for\nseveral, nor an all-reduce of 2 hosts for the others.\n",
         file);
 }
 
@@ -101,22 +102,31 @@ static void write_totals(const struct collective_validation *validation, FILE *f
     table_release(&table);
 }
 
+static void write_explanations(const struct collective_result *result, FILE *file)
+{
+    fprintf(file, "Degraded: %s (%s): median error from 1 MiB %.1f %%", result->name,
+            result->because, result->from_1m[ON_SPEC].median_abs_err * 100);
+    for (int32_t i = 0; i < result->explanation_count; i++) {
+        const struct collective_explanation *found = &result->explanations[i];
+        if (i == 0)
+            fputs("; with one override, the best first:\n", file);
+        fprintf(file, "    %.1f %% with %s: %s\n", found->error_after * 100, found->setting,
+                found->name);
+    }
+    if (result->explanation_count == 0)
+        fputs("; no override explains it\n", file);
+}
+
 static void write_others(const struct collective_validation *validation, FILE *file)
 {
     for (int32_t i = validation->in_scope; i < validation->result_count; i++) {
         const struct collective_result *result = &validation->results[i];
-        const struct collective_explanation *found = &result->explanation;
         if (i == validation->in_scope)
             fputc('\n', file);
         if (result->reason != NULL)
             fprintf(file, "Out of scope: %s: %s\n", result->name, result->reason);
-        else if (found->key != NULL)
-            fprintf(file, "Degraded: %s (%s): %s from %s to %s: median error %.1f %% to %.1f %%\n",
-                    result->name, result->because, found->key, found->was, found->is,
-                    found->error_before * 100, found->error_after * 100);
         else
-            fprintf(file, "Degraded: %s (%s): no single setting explains it\n", result->name,
-                    result->because);
+            write_explanations(result, file);
     }
 }
 
@@ -199,5 +209,7 @@ void report_comm_tables_markdown(const struct collective_validation *validation,
     fputc('\n', file);
     markdown_totals(validation, file);
     markdown_tables(validation, file);
+    fputs("\n```", file);
     write_others(validation, file);
+    fputs("```\n", file);
 }

@@ -70,18 +70,19 @@ static void points(struct json_writer *json, const struct collective_result *res
     json_end_array(json);
 }
 
-static void explanation(struct json_writer *json, const struct collective_explanation *found)
+static void explanations(struct json_writer *json, const struct collective_result *result)
 {
-    json_key(json, "explanation");
-    json_begin_object(json);
-    text(json, "setting", found->key);
-    text(json, "was", found->was);
-    text(json, "is", found->is);
-    json_key(json, "error_before");
-    json_double(json, found->error_before);
-    json_key(json, "error_after");
-    json_double(json, found->error_after);
-    json_end_object(json);
+    json_key(json, "explanations");
+    json_begin_array(json);
+    for (int32_t i = 0; i < result->explanation_count; i++) {
+        json_begin_object(json);
+        text(json, "name", result->explanations[i].name);
+        text(json, "setting", result->explanations[i].setting);
+        json_key(json, "median_abs_err");
+        json_double(json, result->explanations[i].error_after);
+        json_end_object(json);
+    }
+    json_end_array(json);
 }
 
 static void result_object(struct json_writer *json, const struct collective_result *result)
@@ -110,7 +111,7 @@ static void result_object(struct json_writer *json, const struct collective_resu
     scores(json, "from_1MiB", result->from_1m);
     bands(json, result->bands);
     if (result->is_degraded && result->reason == NULL)
-        explanation(json, &result->explanation);
+        explanations(json, result);
     points(json, result);
     json_end_object(json);
 }

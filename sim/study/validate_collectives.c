@@ -156,9 +156,9 @@ static int32_t sibling_of(const struct running *running, int32_t of)
         table->gpus_per_node = other->gpus_per_node;
         origin[all.table_count++] = i;
     }
-    bool is_same;
+    double weight;
     const struct calibration_table *found =
-        calibration_find(&all, result->log->op, result->nodes, result->gpus_per_node, &is_same);
+        calibration_find(&all, result->log->op, result->nodes, result->gpus_per_node, &weight);
     return found != NULL ? origin[found - all.tables] : -1;
 }
 
@@ -172,30 +172,37 @@ static const char *stem_of(struct arena *arena, const char *path)
     return dot != NULL && dot != name ? arena_strndup(arena, name, (size_t)(dot - name)) : name;
 }
 
-static void result_init(struct running *running, const struct nccl_table *table,
-                        struct collective_result *result)
+/* The rows as points; the time that the rules choose stands in both groups. */
+static void take_rows(struct arena *arena, struct nccl_table *table,
+                      struct collective_result *result)
 {
-    struct arena *arena = running->arena;
-    *result = (struct collective_result){.log = table, .name = stem_of(arena, table->name)};
     result->points = ARENA_ARRAY(arena, struct collective_point, table->rows.count + 1);
     for (int32_t i = 0; i < table->rows.count; i++) {
-        const double time_s = nccl_row_s(&table->rows.items[i]);
-        if (time_s > 0 && table->rows.items[i].bytes > 0)
+        struct nccl_row *row = &table->rows.items[i];
+        if (result->is_in_place && row->in_place.time_s > 0)
+            row->out_of_place = row->in_place;
+        const double time_s = nccl_row_s(row);
+        if (time_s > 0 && row->bytes > 0)
             result->points[result->point_count++] =
-                (struct collective_point){.bytes = (double)table->rows.items[i].bytes,
+                (struct collective_point){.bytes = (double)row->bytes,
                                           .measured_s = time_s,
                                           .predicted_s = {(double)NAN, (double)NAN, (double)NAN}};
     }
-    machine_rules_apply(arena, &running->rules, result);
-    if (result->point_count == 0 && result->reason == NULL)
-        result->reason = "no row has a time";
+}
+
+static void result_init(struct running *running, struct nccl_table *table,
+                        struct collective_result *result, struct calibrate_fit *fit)
+{
+    struct arena *arena = running->arena;
     const struct nccl_table **alone = ARENA_ARRAY(arena, const struct nccl_table *, 1);
     alone[0] = table;
-    (void)calibrate_fit_tables(arena, alone, 1,
-                               &running->fits[result - running->validation->results]);
-    struct calibration_table *fitted = &running->fits[result - running->validation->results].table;
-    fitted->nodes = result->nodes;
-    fitted->gpus_per_node = result->gpus_per_node;
+    *result = (struct collective_result){.log = table, .name = stem_of(arena, table->name)};
+    machine_rules_apply(arena, &running->rules, result);
+    take_rows(arena, table, result);
+    if (!calibrate_fit_tables(arena, alone, 1, fit) && result->reason == NULL)
+        result->reason = "no row has a time";
+    fit->table.nodes = result->nodes;
+    fit->table.gpus_per_node = result->gpus_per_node;
 }
 
 static void result_play(struct running *running, struct collective_result *result)
@@ -240,12 +247,13 @@ enum status collective_validation_run(struct arena *arena, const struct collecti
     validation->results = ARENA_ARRAY(arena, struct collective_result, count);
     running.fits = ARENA_ARRAY(arena, struct calibrate_fit, count);
     for (int32_t i = 0; i < count; i++)
-        result_init(&running, &validation->log.tables.items[i], &validation->results[i]);
+        result_init(&running, &validation->log.tables.items[i], &validation->results[i],
+                    &running.fits[i]);
     for (int32_t i = 0; i < count; i++)
         result_play(&running, &validation->results[i]);
-    for (int32_t i = 0; i < count && status == STATUS_OK; i++)
+    for (int32_t i = 0; i < count; i++)
         if (validation->results[i].is_degraded && validation->results[i].reason == NULL)
-            status = collective_explain(arena, request, &validation->results[i], diag);
+            collective_explain(arena, request, &validation->results[i]);
     for (int32_t i = 0; i < count; i++)
         calibrate_release(&running.fits[i]);
     collective_validation_score(arena, validation);

@@ -21,8 +21,8 @@
  * Totals are over the healthy tables in scope, sizes of 1 MiB and more: the median |error| of all
  * points, and the bias (median of the signed error).
  *
- * A degraded table is one whose header or source says so. It is not in the totals; instead one
- * setting of the cluster is searched that explains it (validate_explain.c).
+ * A degraded table is one whose header or source says so. It is not in the totals; instead the
+ * one override is searched that explains it best (validate_explain.c).
  */
 #ifndef FSDPSIM_STUDY_VALIDATE_COLLECTIVES_H
 #define FSDPSIM_STUDY_VALIDATE_COLLECTIVES_H
@@ -52,17 +52,18 @@ struct collective_score {
     double median_abs_err, max_abs_err, bias; /* NaN when n is 0 */
 };
 
-/* The one setting that explains a degraded table best. */
+/* An override of the cluster that may explain a degraded table. */
 struct collective_explanation {
-    const char *key;                  /* "host.nics.bandwidth"; NULL: none tried */
-    const char *was, *is;             /* as the file says it, as found */
-    double error_before, error_after; /* median |error| from 1 MiB */
+    const char *name;    /* "NIC rate" */
+    const char *setting; /* "overrides=[{host: 0, nic_frac: 0.238}]", the best value */
+    double error_after;  /* median |error| from 1 MiB with it */
 };
 
 struct collective_result {
     const struct nccl_table *log;
     const char *name;   /* file without folder and ending */
     const char *reason; /* why it is out of scope, NULL: in scope */
+    bool is_in_place;   /* its in-place times count, as the source advises */
     bool is_degraded;
     const char *because; /* the reason of that, or what the source says of the run */
     const char *cluster, *fabric, *launch;
@@ -74,7 +75,8 @@ struct collective_result {
     const char *sibling; /* the table calibrated on; NULL: none */
     struct collective_score bands[COLLECTIVE_BASIS_COUNT][SIZE_BAND_COUNT];
     struct collective_score from_1m[COLLECTIVE_BASIS_COUNT];
-    struct collective_explanation explanation;
+    struct collective_explanation *explanations; /* of a degraded table, the best first */
+    int32_t explanation_count;
 };
 
 struct collective_group { /* by fabric, collective or basis */

@@ -2,7 +2,7 @@
  * study/validate_collectives_private.h: what the files of `validate collectives` share.
  *
  *   validate_collectives.c  tables → machines → predictions    validate_machines.c  the rules
- *   validate_explain.c      one setting for a degraded table   validate_bands.c     scores
+ *   validate_explain.c      one override for a degraded table   validate_bands.c     scores
  */
 #ifndef FSDPSIM_STUDY_VALIDATE_COLLECTIVES_PRIVATE_H
 #define FSDPSIM_STUDY_VALIDATE_COLLECTIVES_PRIVATE_H
@@ -39,9 +39,8 @@ struct collective_score collective_score_of(struct arena *arena,
                                             double below_bytes);
 void collective_validation_score(struct arena *arena, struct collective_validation *validation);
 
-/* Searches the setting that brings the predictions nearest to a degraded table. */
-MUST_CHECK enum status collective_explain(struct arena *arena,
-                                          const struct collective_request *request,
-                                          struct collective_result *result, struct diag *diag);
+/* Searches the override that brings the predictions nearest to a degraded table. */
+void collective_explain(struct arena *arena, const struct collective_request *request,
+                        struct collective_result *result);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * study/validate_explain.c: which one setting explains a degraded table.
+ * study/validate_explain.c: which one override explains a degraded table.
  *
- * Each knob of the list is searched alone, all else as the cluster file says: rates from 1/1024 of
- * the file's up to it, latencies from the file's up to 10 ms, over their logarithm (numeric/
- * minimum.h). What is made least is the median of |log(predicted / measured)| over the sizes from 1
- * MiB; the knob with the least median |error| is the explanation.
+ * Each knob is an override of one host (one slow host bounds a ring), searched alone, all else as
+ * the cluster file says: shares of a rate from 0.001 to 1, a latency added to each step that leaves
+ * the host from 0.1 us to 10 ms, over their logarithm (numeric/minimum.h). What is made least is
+ * the median of |log(predicted / measured)| over the sizes from 1 MiB; the knob with the least
+ * median |error| is the explanation.
  */
 #include <math.h>
 
-#include "base/units.h"
 #include "numeric/fit.h"
 #include "numeric/minimum.h"
 #include "study/validate_collectives_private.h"
@@ -16,42 +16,34 @@
 static const double mib = 1024 * 1024;
 
 struct knob {
-    const char *key;
-    enum dimension dimension;
-    double was; /* in force; 0: the machine has none */
+    const char *name; /* "NIC rate" */
+    const char *key;  /* of an override */
+    bool is_latency;  /* else a share of a rate */
+    bool is_across;   /* only where several nodes talk */
+    double low, high;
 };
 
-enum { KNOB_COUNT = 5 };
+static const struct knob knobs[] = {
+    {"NIC rate", "nic_frac", false, true, 0.001, 1},
+    {"latency of a step between hosts", "step_latency", true, true, 1e-7, 1e-2},
+    {"rate between the GPUs of a host", "scale_up_frac", false, false, 0.001, 1},
+};
 
-static void knobs_of(const struct cluster *cluster, bool is_one_node, struct knob *knobs)
-{
-    const struct link *within = &cluster->scale_up_link;
-    const struct link *across = &cluster->nic_link;
-    const bool has_within = cluster->scale_up != SCALE_UP_NONE;
-    const bool has_across = cluster->nic_count > 0 && !is_one_node;
-    const struct knob all[KNOB_COUNT] = {
-        {"host.nics.bandwidth", DIM_BANDWIDTH, has_across ? across->bytes_per_s : 0},
-        {"host.nics.step_latency", DIM_TIME, has_across ? across->step_latency_s : 0},
-        {"host.scale_up.bandwidth", DIM_BANDWIDTH, has_within ? within->bytes_per_s : 0},
-        {"host.scale_up.step_latency", DIM_TIME, has_within ? within->step_latency_s : 0},
-        {"collectives.base", DIM_TIME, cluster->collective_base_s}};
-    for (int i = 0; i < KNOB_COUNT; i++)
-        knobs[i] = all[i];
-}
+enum { KNOB_COUNT = sizeof(knobs) / sizeof(knobs[0]) };
 
 struct search {
-    struct arena *arena; /* of messages that nobody reads, emptied each time */
     const struct collective_request *request;
     const struct collective_result *result;
     const struct knob *knob;
     double error; /* median |error| at the last value tried */
 };
 
-static const char *setting_of(struct arena *arena, const struct knob *knob, double log2_value)
+/* "overrides=[{host: 0, nic_frac: 0.238}]" */
+static const char *setting_of(struct arena *arena, const struct knob *knob, double value)
 {
-    char value[64];
-    return arena_printf(arena, "%s=%s", knob->key,
-                        format_quantity(value, sizeof(value), exp2(log2_value), knob->dimension));
+    return knob->is_latency
+               ? arena_printf(arena, "overrides=[{host: 0, %s: %.4g us}]", knob->key, value * 1e6)
+               : arena_printf(arena, "overrides=[{host: 0, %s: %.4g}]", knob->key, value);
 }
 
 /* Median of |log ratio| over the sizes from 1 MiB at a value of the knob. */
@@ -67,8 +59,9 @@ static double distance_at(double log2_value, void *given)
     double *logs = ARENA_ARRAY(&arena, double, result->point_count);
     double *errors = ARENA_ARRAY(&arena, double, result->point_count);
     int32_t count = 0;
+    search->error = (double)NAN;
     if (collective_machine_load(&arena, result, search->request,
-                                setting_of(&arena, search->knob, log2_value), &machine,
+                                setting_of(&arena, search->knob, exp2(log2_value)), &machine,
                                 &quiet) != STATUS_OK)
         goto out;
     for (int32_t i = 0; i < result->point_count; i++) {
@@ -88,54 +81,34 @@ out:
     return distance;
 }
 
-/* The best value of one knob. */
-static void try_knob(struct arena *arena, struct search *search,
-                     struct collective_explanation *best)
+void collective_explain(struct arena *arena, const struct collective_request *request,
+                        struct collective_result *result)
 {
-    enum { GRID = 20 };
-    const double latency_max_s = 10e-3;
+    enum { GRID = 24 };
     const double tolerance = 0.002; /* of log2: a seventh of a percent */
-    const struct knob *knob = search->knob;
-    const bool is_rate = knob->dimension == DIM_BANDWIDTH;
-    const double was = log2(knob->was);
-    const double low = is_rate ? was - 10 : was;
-    const double high = is_rate ? was : log2(latency_max_s);
-    if (low >= high)
-        return;
-    const double found = minimum_on(distance_at, search, low, high, GRID, tolerance, NULL);
-    (void)distance_at(found, search);
-    if (best->key != NULL && !(search->error < best->error_after))
-        return;
-    char text[64];
-    const double before = best->error_before;
-    *best = (struct collective_explanation){.key = knob->key, .error_before = before};
-    best->error_after = search->error;
-    const bool is_time = knob->dimension == DIM_TIME;
-    best->was = arena_strdup(arena, is_time ? format_seconds(text, sizeof(text), knob->was)
-                                            : format_bandwidth(text, sizeof(text), knob->was));
-    best->is = arena_strdup(arena, is_time ? format_seconds(text, sizeof(text), exp2(found))
-                                           : format_bandwidth(text, sizeof(text), exp2(found)));
-}
-
-enum status collective_explain(struct arena *arena, const struct collective_request *request,
-                               struct collective_result *result, struct diag *diag)
-{
-    struct comm_machine machine = {0};
-    struct knob knobs[KNOB_COUNT];
-    struct search search = {.arena = arena, .request = request, .result = result};
-    struct collective_explanation *best = &result->explanation;
-    enum status status = collective_machine_load(arena, result, request, NULL, &machine, diag);
-    if (status == STATUS_OK) {
-        knobs_of(&machine.cluster, result->nodes == 1, knobs);
-        best->error_before = collective_score_of(arena, result->points, result->point_count,
-                                                 ON_SPEC, mib, (double)INFINITY)
-                                 .median_abs_err;
+    const double clear = 0.9;       /* a knob must lower the error by a tenth at least */
+    struct search search = {.request = request, .result = result};
+    const double before = collective_score_of(arena, result->points, result->point_count, ON_SPEC,
+                                              mib, (double)INFINITY)
+                              .median_abs_err;
+    result->explanations = ARENA_ARRAY(arena, struct collective_explanation, KNOB_COUNT);
+    for (int i = 0; i < KNOB_COUNT; i++) {
+        const struct knob *knob = &knobs[i];
+        if (knob->is_across && result->nodes == 1)
+            continue;
+        search.knob = knob;
+        const double found = minimum_on(distance_at, &search, log2(knob->low), log2(knob->high),
+                                        GRID, tolerance, NULL);
+        (void)distance_at(found, &search);
+        if (!(search.error < clear * before))
+            continue;
+        /* The best first; of nearly equal ones the earlier knob. */
+        int32_t at = result->explanation_count++;
+        for (; at > 0 && search.error < clear * result->explanations[at - 1].error_after; at--)
+            result->explanations[at] = result->explanations[at - 1];
+        result->explanations[at] =
+            (struct collective_explanation){.name = knob->name,
+                                            .setting = setting_of(arena, knob, exp2(found)),
+                                            .error_after = search.error};
     }
-    for (int i = 0; i < KNOB_COUNT && status == STATUS_OK; i++) {
-        search.knob = &knobs[i];
-        if (knobs[i].was > 0)
-            try_knob(arena, &search, best);
-    }
-    comm_machine_release(&machine);
-    return status;
 }

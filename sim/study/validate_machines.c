@@ -8,8 +8,9 @@
  * Patterns ('*' any run of characters, '?' one, alternatives split by '|') are matched against the
  * table's words in lower case: `gpu` the hardware line's GPU or the device of the log, `within` the
  * link between the GPUs of a node, `network` that between nodes, `env` the NCCL settings, `version`
- * the NCCL version, `table` the file's name, `collective`. A rule holds where all it names match.
- * Rules are applied in order, later ones over earlier ones; the settings of all that hold are kept.
+ * the NCCL version, `notes`, `table` the file's name, `collective`. A rule holds where all it names
+ * match. Rules are applied in order, later ones over earlier ones; the settings of all that hold
+ * are kept.
  *
  * In a setting <nic_count> and <nic_bandwidth> stand for what the network's words say: "8x400G" is
  * 8 and "400Gbps". A rule with such a setting does not hold where they say nothing of the kind.
@@ -23,14 +24,16 @@
 #include "study/validate_private.h"
 
 enum rule_nodes { NODES_ANY, NODES_ONE, NODES_SEVERAL };
+enum rule_times { TIMES_UNSAID, TIMES_OUT_OF_PLACE, TIMES_IN_PLACE };
 enum rule_health { HEALTH_UNSAID, HEALTH_HEALTHY, HEALTH_DEGRADED };
 
 struct machine_rule {
-    const char *gpu, *within, *network, *env, *version, *table, *collective;
+    const char *gpu, *within, *network, *env, *version, *notes, *table, *collective;
     int nodes; /* enum rule_nodes */
     const char *cluster, *fabric, *launch;
     struct config_list set;
     bool is_one_host;
+    int times;  /* enum rule_times */
     int health; /* enum rule_health */
     const char *exclude, *citation, *assumed;
 };
@@ -50,6 +53,11 @@ static const struct choice node_choices[] = {{"any", NODES_ANY, NULL},
                                              {"one", NODES_ONE, "tables of one node"},
                                              {"several", NODES_SEVERAL, "of more than one"},
                                              {0}};
+static const struct choice times_choices[] = {
+    {"unsaid", TIMES_UNSAID, NULL},
+    {"out_of_place", TIMES_OUT_OF_PLACE, "the default; in-place where there are none"},
+    {"in_place", TIMES_IN_PLACE, "where the source says that the others are disturbed"},
+    {0}};
 static const struct choice health_choices[] = {
     {"unsaid", HEALTH_UNSAID, NULL},
     {"healthy", HEALTH_HEALTHY, "scored"},
@@ -62,6 +70,7 @@ static const struct field rule_fields[] = {
     RULE_TEXT(network, "pattern: the link between nodes"),
     RULE_TEXT(env, "pattern: the NCCL settings"),
     RULE_TEXT(version, "pattern: the NCCL version"),
+    RULE_TEXT(notes, "pattern: the notes"),
     RULE_TEXT(table, "pattern: the name of the table's file"),
     RULE_TEXT(collective, "pattern: all_gather, reduce_scatter or all_reduce"),
     {.key = "nodes",
@@ -84,6 +93,12 @@ static const struct field rule_fields[] = {
      .help = "the nodes share one NVLink domain, which is one host of the cluster"},
     RULE_TEXT(fabric, "the kind of link that bounds it, for the totals"),
     RULE_TEXT(launch, "how it was run, where that is not one process a GPU of nccl-tests"),
+    {.key = "times",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct machine_rule, times),
+     .default_text = "unsaid",
+     .choices = times_choices,
+     .help = "which of a row's times counts"},
     {.key = "health",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct machine_rule, health),
@@ -102,9 +117,10 @@ static void rule_check(struct config *config, const char *path, void *bound)
         config_error(config, path, "give 'citation', or say why it is 'assumed'",
                      "a rule without its source");
     if (rule->cluster == NULL && rule->exclude == NULL && rule->fabric == NULL &&
-        rule->launch == NULL && !rule->is_one_host && rule->health == HEALTH_UNSAID &&
-        rule->set.count == 0)
-        config_error(config, path, "one of cluster, set, one_host, fabric, launch, health, exclude",
+        rule->launch == NULL && !rule->is_one_host && rule->times == TIMES_UNSAID &&
+        rule->health == HEALTH_UNSAID && rule->set.count == 0)
+        config_error(config, path,
+                     "one of cluster, set, one_host, fabric, launch, times, health, exclude",
                      "a rule that says nothing");
 }
 
@@ -147,7 +163,7 @@ enum status machine_rules_load(struct arena *arena, const char *path, struct mac
 /* ---- what a table says ---------------------------------------------------------------------- */
 
 struct table_words {
-    const char *gpu, *within, *network, *env, *version, *name, *collective; /* lower case */
+    const char *gpu, *within, *network, *env, *version, *notes, *name, *collective; /* lower case */
     int64_t nodes;
     const char *nic_count, *nic_bandwidth; /* NULL: not said */
 };
@@ -186,6 +202,7 @@ static struct table_words words_of(struct arena *arena, const struct collective_
                                 .network = lower(arena, nccl_table_fact(table, "inter-node link")),
                                 .env = lower(arena, nccl_table_fact(table, "env settings")),
                                 .version = lower(arena, table->version),
+                                .notes = lower(arena, nccl_table_fact(table, "notes")),
                                 .name = lower(arena, result->name),
                                 .collective = collective_op_name(table->op),
                                 .nodes = table->nodes};
@@ -208,13 +225,10 @@ static bool rule_holds(const struct machine_rule *rule, const struct table_words
 {
     const struct {
         const char *pattern, *text;
-    } pairs[] = {{rule->gpu, words->gpu},
-                 {rule->within, words->within},
-                 {rule->network, words->network},
-                 {rule->env, words->env},
-                 {rule->version, words->version},
-                 {rule->table, words->name},
-                 {rule->collective, words->collective}};
+    } pairs[] = {{rule->gpu, words->gpu},         {rule->within, words->within},
+                 {rule->network, words->network}, {rule->env, words->env},
+                 {rule->version, words->version}, {rule->notes, words->notes},
+                 {rule->table, words->name},      {rule->collective, words->collective}};
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
         if (pairs[i].pattern != NULL && !pattern_matches(pairs[i].pattern, pairs[i].text))
             return false;
@@ -247,8 +261,12 @@ static void take(struct arena *arena, const struct machine_rule *rule,
         result->launch = rule->launch;
     if (rule->health != HEALTH_UNSAID) {
         result->is_degraded = rule->health == HEALTH_DEGRADED;
-        result->because = rule->citation != NULL ? rule->citation : rule->assumed;
+        result->because = nccl_table_fact(result->log, "notes");
+        if (result->because == NULL)
+            result->because = rule->citation != NULL ? rule->citation : rule->assumed;
     }
+    if (rule->times != TIMES_UNSAID)
+        result->is_in_place = rule->times == TIMES_IN_PLACE;
     if (rule->exclude != NULL)
         result->reason = rule->exclude;
     if (rule->is_one_host) {
