@@ -113,7 +113,7 @@ struct override_config {
 struct cluster_config {
     int64_t version;
     const char *name;
-    const char *summary;
+    const char *summary, *source;
     struct host_config host;
     struct hosts_config hosts;
     struct fabric_config fabric;

@@ -81,8 +81,15 @@ static uint64_t hash_double(uint64_t hash, double value)
 static void seed(struct refinement *state)
 {
     const struct layout *layout = state->unfolded;
+    const struct layout_graph *graph = layout->parts->graph;
     for (int64_t i = 0; i < layout->ranks; i++) {
+        const struct host_sample *host = &graph->samples[i / layout->gpus_per_host];
+        const uint64_t *ways = graph->variants[host->variant].ways;
         uint64_t hash = hash_double(1, layout->classes[i].clock_frac);
+        for (const char *name = layout->classes[i].gpu->name; *name != '\0'; name++)
+            hash = hash64_mix(hash, (unsigned char)*name);
+        if (ways != NULL)
+            hash = hash64_mix(hash, ways[i % layout->gpus_per_host]);
         for (int32_t g = 0; g < state->group_count; g++) {
             if (state->groups[g].order == GROUP_STAGES)
                 hash = hash64_mix(hash, (uint64_t)group_place(&state->groups[g], i));

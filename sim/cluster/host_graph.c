@@ -474,14 +474,20 @@ static void attach_alike(const bool *nearest, int32_t first, int32_t gpus, int32
     }
 }
 
+/* Without a tree, or where NICs are dealt out, none is nearer than another. */
+static int32_t nic_distance(const struct host_tree *tree, int32_t gpu, int32_t nic)
+{
+    const bool is_known = tree->has_pcie && !tree->is_dealt;
+    return is_known ? slot_distance(tree, &tree->gpus[gpu], &tree->nics[nic]) : 0;
+}
+
 static void find_nearest(const struct host_tree *tree, int32_t gpus, int32_t nics, bool *nearest)
 {
     for (int32_t i = 0; i < gpus; i++) {
         int32_t least = INT32_MAX;
         for (int32_t pass = 0; pass < 2; pass++) {
             for (int32_t k = 0; k < nics; k++) {
-                const int32_t distance =
-                    tree->has_pcie ? slot_distance(tree, &tree->gpus[i], &tree->nics[k]) : 0;
+                const int32_t distance = nic_distance(tree, i, k);
                 least = pass == 0 && distance < least ? distance : least;
                 nearest[i * nics + k] = distance <= least;
             }
@@ -498,8 +504,7 @@ static void attach_lonely(const struct host_tree *tree, int32_t gpus, int32_t ni
         int32_t least = INT32_MAX;
         bool is_owned = false;
         for (int32_t i = 0; i < gpus; i++) {
-            const int32_t distance =
-                tree->has_pcie ? slot_distance(tree, &tree->gpus[i], &tree->nics[k]) : 0;
+            const int32_t distance = nic_distance(tree, i, k);
             is_owned |= attached[i * stride + k];
             owner = distance < least ? i : owner;
             least = distance < least ? distance : least;

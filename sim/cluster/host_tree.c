@@ -16,6 +16,9 @@ struct tree_builder {
     const struct host_config *host;
     struct host_tree *tree;
     bool *has_gpu, *has_nic; /* placed already */
+    /* Counts that -s gives for a tree of a file: what the tree names and is not there is left out.
+     */
+    bool is_recounted;
 };
 
 struct link link_from(const struct link_config *from)
@@ -55,6 +58,10 @@ static bool parse_range(struct tree_builder *builder, const char *path, const ch
         config_error(builder->config, path, "a number from 0, or a range: 0-3", "'%s' names no %ss",
                      text, what);
         return false;
+    }
+    if (*last >= count && builder->is_recounted) {
+        *last = count - 1;
+        return *first <= *last;
     }
     if (*last >= count) {
         config_error(builder->config, path, NULL, "%s %lld, but a host has %lld (counted from 0)",
@@ -142,6 +149,34 @@ static void add_switch(struct tree_builder *builder, int64_t idx)
     place_hanging(builder, path, from, tree->switch_count++);
 }
 
+static const char *source_of(const struct tree_builder *builder, const char *key)
+{
+    const struct place place = config_place(
+        builder->config, arena_printf(builder->config->arena, "%s.%s", builder->path, key));
+    return place.source != NULL ? place.source->name : "";
+}
+
+static bool is_given_apart(const struct tree_builder *builder, const char *key)
+{
+    static const char command_line[] = "<command line>";
+    return text_equal(source_of(builder, key), command_line) &&
+           !text_equal(source_of(builder, "pcie.link"), command_line);
+}
+
+/* NIC j beside GPU ⌊j·g/n⌋, or beside the first of its GPUs, whatever the tree says. */
+static void deal_nics(struct tree_builder *builder)
+{
+    struct host_tree *tree = builder->tree;
+    const int64_t gpus = builder->host->gpus;
+    const int64_t nics = builder->host->nics.count;
+    tree->is_dealt = true;
+    for (int64_t i = 0; i < nics; i++) {
+        const int64_t gpu = nics >= gpus ? i * gpus / nics : (i * gpus + nics - 1) / nics;
+        tree->nics[i] =
+            (struct pci_slot){tree->gpus[gpu].on, tree->gpus[gpu].numa, tree->pcie.bytes_per_s};
+    }
+}
+
 static void spread_rest(const bool *is_placed, int64_t count, int32_t numa_count,
                         double bytes_per_s, struct pci_slot *slots)
 {
@@ -166,6 +201,8 @@ static void build_pcie(struct tree_builder *builder)
     tree->nics = ARENA_ARRAY(builder->arena, struct pci_slot, nics);
     builder->has_gpu = ARENA_ARRAY(builder->arena, bool, gpus);
     builder->has_nic = ARENA_ARRAY(builder->arena, bool, nics);
+    builder->is_recounted =
+        is_given_apart(builder, "nics.count") || is_given_apart(builder, "gpus");
     for (int64_t i = 0; i < pcie->switches.count; i++)
         add_switch(builder, i);
     const struct hanging_config *roots = pcie->roots.items;
@@ -176,6 +213,8 @@ static void build_pcie(struct tree_builder *builder)
                       &roots[i], -1);
     spread_rest(builder->has_gpu, gpus, tree->numa_count, tree->gpu_slot.bytes_per_s, tree->gpus);
     spread_rest(builder->has_nic, nics, tree->numa_count, tree->pcie.bytes_per_s, tree->nics);
+    if (builder->is_recounted)
+        deal_nics(builder);
 }
 
 /* Two texts of one GPU each, or one range of two. */

@@ -14,6 +14,8 @@
  *   numa: {count: 2, link: upi-skylake}
  *
  * GPUs and NICs that are named nowhere are spread evenly over the root ports of the NUMA nodes.
+ * With another count of them on the command line (-s host.nics.count=2) the NICs of a file's tree
+ * are dealt out: NIC j beside GPU ⌊j·g/n⌋.
  */
 #ifndef FSDPSIM_CLUSTER_HOST_TREE_H
 #define FSDPSIM_CLUSTER_HOST_TREE_H
@@ -62,6 +64,7 @@ struct host_tree {
     struct pci_switch *switches; /* parents before children */
     int32_t switch_count;
     struct pci_slot *gpus, *nics;
+    bool is_dealt; /* NICs are shared out over the GPUs, whatever is nearest */
     int32_t numa_count;
     struct link socket;         /* between each pair of NUMA nodes */
     double memory_bytes_per_s;  /* of one NUMA node's memory; 0: no bottleneck */

@@ -206,6 +206,37 @@ static const uint64_t *find_signatures(struct arena *arena, const struct layout_
     return signatures;
 }
 
+/* What a GPU's own traffic to the network loads: unlike ways make unlike ranks. */
+static const uint64_t *find_ways(struct arena *arena, const struct layout_graph *graph,
+                                 const struct host_variant *variant)
+{
+    struct arena scratch = {0};
+    uint64_t *ways = ARENA_ARRAY(arena, uint64_t, graph->gpus);
+    for (int64_t gpu = 0; gpu < graph->gpus && graph->hosts > 1; gpu++) {
+        const struct wire_loads loads = wire_loads_new(&scratch, &graph->host);
+        struct hop_counts hops = {0};
+        const struct host_shape shape = {.pattern = TRAFFIC_RING,
+                                         .first_gpu = (int32_t)gpu,
+                                         .gpu_step = 1,
+                                         .gpu_count = 1,
+                                         .ranks_per_host = 1,
+                                         .gpu_stride = 1,
+                                         .domain_hosts = 1,
+                                         .ranks = graph->hosts,
+                                         .is_leaving = true};
+        host_traffic_add(&graph->host, variant->attached, &shape, &loads, &hops);
+        for (int32_t i = 0; i < graph->host.wire_count; i++) {
+            if (!(loads.per_byte[i] > 0))
+                continue;
+            const uint64_t kind = (uint64_t)graph->host.wires[i].kind;
+            /* A sum: the order of wires says nothing. */
+            ways[gpu] += mix_real(hash64_mix(kind, variant->signatures[i]), loads.per_byte[i]);
+        }
+    }
+    arena_release(&scratch);
+    return ways;
+}
+
 static void build_variants(struct arena *arena, struct layout_graph *graph)
 {
     for (int32_t i = 0; i < graph->variant_count; i++) {
@@ -216,8 +247,10 @@ static void build_variants(struct arena *arena, struct layout_graph *graph)
             for (int64_t nic = 0; nic < graph->nics; nic++)
                 has_nic[nic] |= variant->attached[gpu * graph->nics + nic];
         variant->has_nic = has_nic;
-        if (graph->loose_count > 0)
-            variant->signatures = find_signatures(arena, graph, variant);
+        if (graph->loose_count == 0)
+            continue;
+        variant->signatures = find_signatures(arena, graph, variant);
+        variant->ways = find_ways(arena, graph, variant);
     }
 }
 

@@ -22,6 +22,7 @@ struct host_variant {           /* hosts that differ in more than rates */
     const bool *attached;       /* host_graph_attach */
     const bool *has_nic;        /* by NIC: there, and of a GPU in use */
     const uint64_t *signatures; /* by wire: what it carries under every shape; NULL: not needed */
+    const uint64_t *ways;       /* by GPU: the wires that it alone loads; with signatures */
 };
 
 struct gpu_shares {

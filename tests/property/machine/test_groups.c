@@ -14,7 +14,7 @@
 #include "check.h"
 #include "machine_property.h"
 
-enum { SEED = 60217, RUNS = 150, MARKS = 3, MAX_RANKS = 64, MAX_RESOURCES = 1024 };
+enum { SEED = 60217, RUNS = 150, MARKS = 3, MAX_RANKS = 64, MAX_RESOURCES = 8192 };
 
 struct seen {
     int64_t mark_ps[MAX_RANKS][MARKS]; /* by class: the last step's */

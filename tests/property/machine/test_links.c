@@ -12,7 +12,7 @@
  */
 #include "machine_property.h"
 
-enum { SEED = 50923, RUNS = 120, STEPS = 2, MAX_RESOURCES = 1024, RINGS = 3 };
+enum { SEED = 50923, RUNS = 120, STEPS = 2, MAX_RESOURCES = 8192, RINGS = 3 };
 
 struct seen {
     double amount[MAX_RESOURCES];

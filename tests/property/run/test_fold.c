@@ -77,27 +77,64 @@ static void test_groups(void)
     check_fold("worked-examples/7b-ddp", overrides, true);
 }
 
-/* "cluster.overrides=[…]": one to four GPUs or hosts that differ. */
+/* What one override says beside its host: of all that can differ. */
+static const char *write_difference(struct philox *random, char *text, size_t size)
+{
+    const double frac = 0.3 + 0.7 * philox_unit(random);
+    const int gpu = (int)philox_below(random, GPUS);
+    switch (philox_below(random, 9)) {
+    case 0:
+        snprintf(text, size, "nic_frac: %.3f", frac);
+        break;
+    case 1:
+        snprintf(text, size, "nic: %d, nic_frac: %.3f", gpu, frac);
+        break;
+    case 2:
+        snprintf(text, size, "nics: %d", 1 + gpu);
+        break;
+    case 3:
+        snprintf(text, size, "step_latency: %d us", 1 + gpu);
+        break;
+    case 4:
+        snprintf(text, size, "gpu: %d, hbm_frac: %.3f", gpu, frac);
+        break;
+    case 5:
+        snprintf(text, size, "gpu: %d, scale_up_frac: %.3f", gpu, frac);
+        break;
+    case 6:
+        snprintf(text, size, "gpu: %d, pcie_frac: %.3f", gpu, 0.3 * frac);
+        break;
+    case 7:
+        snprintf(text, size, "clock_frac: %.3f", frac);
+        break;
+    default:
+        snprintf(text, size, "gpu: %d, clock_frac: %.3f", gpu, frac);
+        break;
+    }
+    return text;
+}
+
+/* "cluster.overrides=[…]": one to four GPUs, NICs or hosts that differ, one at least. */
 static void write_overrides(struct philox *random, char *text, size_t size)
 {
     size_t length = (size_t)snprintf(text, size, "cluster.overrides=[");
     const uint32_t count = 1 + philox_below(random, 4);
-    for (uint32_t i = 0; i < count; i++) {
-        const int host = (int)philox_below(random, HOSTS);
-        const double frac = 0.3 + 0.7 * philox_unit(random);
-        const char *comma = i > 0 ? ", " : "";
-        if (philox_below(random, 3) == 0)
-            length += (size_t)snprintf(text + length, size - length, "%s{host: %d, nic_frac: %.3f}",
-                                       comma, host, frac);
-        else if (philox_below(random, 3) == 0)
-            length += (size_t)snprintf(text + length, size - length,
-                                       "%s{host: %d, clock_frac: %.3f}", comma, host, frac);
-        else
-            length += (size_t)snprintf(text + length, size - length,
-                                       "%s{host: %d, gpu: %d, clock_frac: %.3f}", comma, host,
-                                       (int)philox_below(random, GPUS), frac);
-    }
-    snprintf(text + length, size - length, "]");
+    char difference[64];
+    for (uint32_t i = 0; i < count; i++)
+        length += (size_t)snprintf(text + length, size - length, "{host: %d, %s}, ",
+                                   (int)philox_below(random, HOSTS),
+                                   write_difference(random, difference, sizeof(difference)));
+    snprintf(text + length, size - length, "{host: %d, gpu: 1, clock_frac: 0.9}]",
+             (int)philox_below(random, HOSTS));
+}
+
+/* Another kind of GPU on one host, and one of it elsewhere. */
+static void test_other_gpus(void)
+{
+    check_fold(TWO_BLOCKS,
+               REAL_CLUSTER SMALL_LLAMA "cluster.overrides=[{host: 2, gpu_type: a100-sxm4-80gb}, "
+                                        "{host: 5, gpu: 3, gpu_type: a100-sxm4-80gb}]",
+               true);
 }
 
 static void test_random(void)
@@ -105,7 +142,7 @@ static void test_random(void)
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         struct philox random;
         philox_init(&random, SEED, seed, 0, 0);
-        char slow[384], overrides[896];
+        char slow[448], overrides[960];
         write_overrides(&random, slow, sizeof(slow));
         snprintf(overrides, sizeof(overrides), "%s%s; train.grad_accum=%d",
                  seed % 2 == 0 ? "" : REAL_CLUSTER SMALL_LLAMA, slow,
@@ -118,5 +155,6 @@ const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"one slow GPU", test_slow_gpu},
                                         {"slow NICs of one host", test_slow_nic},
                                         {"groups of a mesh", test_groups},
+                                        {"other GPUs", test_other_gpus},
                                         {"random overrides", test_random},
                                         {0}};

@@ -1,7 +1,32 @@
 /* tests/unit/cluster/test_cluster.c: what the shipped files say, and what is refused. */
 #include "check.h"
+#include "cluster/traffic.h"
 #include "cluster_fixture.h"
 #include "cluster_tests.h"
+
+/* On one host, two, more than a leaf: ranks alike are one class, and rings have a rate. */
+static void check_layouts(struct cluster_fixture *fixture)
+{
+    static const int64_t sizes[] = {1, 2, 40};
+    for (int i = 0; i < 3; i++) {
+        if (sizes[i] > fixture->cluster.max_hosts)
+            continue;
+        const struct layout layout = fixture_layout(fixture, sizes[i], true);
+        const struct group all = group_whole(&layout);
+        CHECK_TRUE(layout.class_count <= layout.gpus_per_host);
+        if (layout.ranks == 1)
+            continue;
+        const struct traffic *ring = layout_ring(&layout, &all);
+        CHECK_TRUE(ring->load_count > 0);
+        for (int32_t k = 0; k < ring->load_count; k++) {
+            const double capacity = layout.resources[ring->loads[k].resource].capacity;
+            CHECK_TRUE(capacity / ring->loads[k].effort > 1e6);
+        }
+        const struct hop_counts *hops = &ring->hops;
+        CHECK_NEAR(hops->scale_up + hops->pcie + hops->host_memory + hops->network,
+                   (double)(layout.ranks - 1), 1e-9);
+    }
+}
 
 static void test_every_shipped_cluster_loads(void)
 {
@@ -16,6 +41,7 @@ static void test_every_shipped_cluster_loads(void)
         CHECK_INT(fixture.status, STATUS_OK);
         CHECK_TEXT(fixture_messages(&fixture), "");
         CHECK_TEXT(fixture.cluster.name, names[count]);
+        check_layouts(&fixture);
         fixture_release(&fixture);
     }
     check_context(NULL);
@@ -102,7 +128,7 @@ static void test_refused(void)
     static const struct {
         const char *cluster, *override, *message;
     } rows[] = {
-        {"dgx-h100", "fabric.oversubscription=2", "oversubscription is of a leaf's uplinks"},
+        {"dgx-h100", "fabric={oversubscription: 2}", "oversubscription is of a leaf's uplinks"},
         {"dgx-h100", "hosts.default=5000", "default of 5000 hosts is above the maximum of 4096"},
         {"dgx-h100", "overrides=[{host: 4096}]", "host 4096, but there are at most 4096 hosts"},
         {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
@@ -113,7 +139,7 @@ static void test_refused(void)
         {"dgx-h100", "overrides=[{host: 1, gpu: 0, nics: 2}]", "'nics' is of a whole host"},
         {"dgx-h100", "overrides=[{host: 1, gpu: 0, step_latency: 2 us}]",
          "'step_latency' is of a whole host"},
-        {"dgx-h100", "host.numa.count=2", "2 NUMA nodes need a 'link' between them"},
+        {"dgx-h100", "host.numa={count: 2}", "2 NUMA nodes need a 'link' between them"},
         {"dgx-h100", "host.scale_up.links=[{gpus: 0-1}]", "'links' belong to kind 'links'"},
         {"dgx-h100", "host.scale_up={kind: mesh, link: nvlink4, domain_hosts: 2}",
          "only a switch joins the GPUs of several hosts"},
@@ -127,13 +153,13 @@ static void test_refused(void)
          "GPU 3 hangs in two places"},
         {"dgx-h100", "host.pcie={link: pcie5, roots: [{gpus: 3-1}]}", "'3-1' names no GPUs"},
         {"dgx-h100", "host.pcie={link: pcie5, roots: [{nics: x}]}", "'x' names no NICs"},
-        {"dgx-h100", "host.pcie={link: pcie5, roots: [{numa: 1}]}",
-         "NUMA node 1, but the host has 1"},
+        {"dgx-h100", "host.pcie={link: pcie5, roots: [{numa: 2}]}",
+         "NUMA node 2, but the host has"},
         {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a, parent: b}]}",
          "no switch of the name 'b' above"},
         {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a}, {name: a}]}",
          "two switches are named 'a'"},
-        {"dgx-h100", "fabric.levels=[{hosts: 8}]", "levels above leaves, but no leaves"},
+        {"dgx-h100", "fabric={levels: [{hosts: 8}]}", "levels above leaves, but no leaves"},
         {"dgx-h100", "fabric={hosts_per_leaf: 32, levels: [{hosts: 48}]}",
          "48 hosts are no multiple of the 32"},
         {"10gbe-single-gpu", "host.gpus=2", "more than one GPU a host needs 'scale_up' or 'pcie'"},

@@ -100,8 +100,8 @@ static void test_all_alike(void)
  */
 static void test_shared_nics(void)
 {
-    static const char *const one[] = {"host.nics.count=1", NULL};
-    static const char *const two[] = {"host.nics.count=2", NULL};
+    static const char *const one[] = {"host.pcie=", "host.nics.count=1", NULL};
+    static const char *const two[] = {"host.pcie=", "host.nics.count=2", NULL};
     struct mesh_fixture mesh;
     mesh_init(&mesh, one, 4, 8, 8);
     CHECK_NEAR(share_of(mesh.splits[1].items, mesh.layout.classes[0].nic_out), 8, 0);

@@ -33,39 +33,51 @@ static void test_counts(void)
         int64_t hosts;
         int64_t counts[8];
     } rows[] = {
-        {"homogeneous", "dgx-h100", NULL, 4, {32}},
-        {"homogeneous, many", "dgx-h100", NULL, 1024, {8192}},
+        {"homogeneous", "grand-teton-h100-96gb", NULL, 4, {32}},
+        {"homogeneous, many", "grand-teton-h100-96gb", NULL, 1024, {8192}},
         {"one slow GPU in the middle",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 2, gpu: 5, clock_frac: 0.8}]",
          4,
          {24, 7, 1}},
         {"one slow GPU, the first",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 0, gpu: 0, clock_frac: 0.8}]",
          4,
          {1, 7, 24}},
         {"two hosts slow alike",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 1, gpu: 3, clock_frac: 0.9}, {host: 3, gpu: 0, clock_frac: 0.9}]",
          4,
          {16, 14, 2}},
-        {"an override that changes nothing", "dgx-h100", "overrides=[{host: 1}]", 4, {32}},
+        {"an override that changes nothing",
+         "grand-teton-h100-96gb",
+         "overrides=[{host: 1}]",
+         4,
+         {32}},
         {"a slow NIC splits its host",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 1, nic_frac: 0.5}]",
          4,
          {24, 8}},
         {"every host overridden alike",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 0, clock_frac: 0.7}, {host: 1, clock_frac: 0.7}]",
          2,
          {16}},
-        {"eight GPUs on three NICs: 3, 3, 2", "dgx-h100", "host.nics.count=3", 5, {30, 10}},
-        {"the same on one host", "dgx-h100", "host.nics.count=3", 1, {8}},
-        {"twelve NICs on eight GPUs: 2, 1, 2, 1, …", "dgx-h100", "host.nics.count=12", 2, {8, 8}},
+        {"eight GPUs on three NICs: 3, 3, 2",
+         "grand-teton-h100-96gb",
+         "host.nics.count=3",
+         5,
+         {30, 10}},
+        {"the same on one host", "grand-teton-h100-96gb", "host.nics.count=3", 1, {8}},
+        {"twelve NICs on eight GPUs: 2, 1, 2, 1, …",
+         "grand-teton-h100-96gb",
+         "host.nics.count=12",
+         2,
+         {8, 8}},
         {"a slow NIC on one host is not used",
-         "dgx-h100",
+         "grand-teton-h100-96gb",
          "overrides=[{host: 0, nic_frac: 0.5}]",
          1,
          {8}},
@@ -82,7 +94,7 @@ static void test_resources(void)
     static const char *const overrides[] = {"overrides=[{host: 2, nic_frac: 0.25}]",
                                             "host.nics.count=16", NULL};
     struct cluster_fixture fixture;
-    fixture_init(&fixture, "dgx-h100", overrides);
+    fixture_init(&fixture, "grand-teton-h100-96gb", overrides);
     struct layout layout = fixture_layout(&fixture, 3, true);
     CHECK_INT(layout.class_count, 2);
     CHECK_INT(layout.nics_per_host, 16);
@@ -98,7 +110,7 @@ static void test_resources(void)
     CHECK_INT(nic->instances, 16);
     CHECK_INT(layout.resources[layout.classes[0].nic_in].instances, 32);
     CHECK_NEAR(layout.resources[slow->scale_up_out].capacity, 450e9, 1e-12);
-    CHECK_NEAR(layout.resources[slow->hbm].capacity, 3350e9, 1e-12);
+    CHECK_NEAR(layout.resources[slow->hbm].capacity, 2400e9, 1e-12);
     CHECK_TRUE(slow->host_class != layout.classes[0].host_class);
     fixture_release(&fixture);
 }
@@ -123,7 +135,7 @@ static void test_shared_nic(void)
 static void test_part_of_a_host(void)
 {
     struct cluster_fixture fixture;
-    fixture_init(&fixture, "dgx-h100", NULL);
+    fixture_init(&fixture, "grand-teton-h100-96gb", NULL);
     struct layout layout;
     CHECK_INT(layout_build(&fixture.arena, &fixture.cluster, 10, 2, true, &layout, &fixture.diag),
               STATUS_OK);
@@ -145,9 +157,11 @@ static void test_refused(void)
         const char *message;
     } rows[] = {
         {"ideal-8x400", 2, 8, true, "2 hosts of 'ideal-8x400', which has 1 to 1"},
-        {"dgx-h100", 0, 8, true, "0 hosts of 'dgx-h100', which has 1 to 4096"},
-        {"dgx-h100", 1, 9, true, "9 GPUs a host of 'dgx-h100', which has 1 to 8"},
-        {"dgx-h100", 200000, 8, false, "200000 x 8 ranks unfolded need"},
+        {"grand-teton-h100-96gb", 0, 8, true,
+         "0 hosts of 'grand-teton-h100-96gb', which has 1 to 4096"},
+        {"grand-teton-h100-96gb", 1, 9, true,
+         "9 GPUs a host of 'grand-teton-h100-96gb', which has 1 to 8"},
+        {"grand-teton-h100-96gb", 200000, 8, false, "200000 x 8 ranks unfolded need"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         check_context("%s", rows[i].message);
@@ -163,12 +177,13 @@ static void test_refused(void)
         fixture_release(&fixture);
     }
     struct cluster_fixture fixture;
-    fixture_init(&fixture, "dgx-h100", NULL);
+    fixture_init(&fixture, "grand-teton-h100-96gb", NULL);
     fixture.cluster.nic_count = 0;
     struct layout layout;
     CHECK_INT(layout_build(&fixture.arena, &fixture.cluster, 2, 8, true, &layout, &fixture.diag),
               STATUS_INPUT);
-    CHECK_CONTAINS(fixture_messages(&fixture), "cluster 'dgx-h100' has no NICs: at most 1 host");
+    CHECK_CONTAINS(fixture_messages(&fixture),
+                   "cluster 'grand-teton-h100-96gb' has no NICs: at most 1 host");
     fixture_release(&fixture);
     check_context(NULL);
 }
@@ -177,7 +192,7 @@ static void test_override_without_effect(void)
 {
     static const char *const overrides[] = {"overrides=[{host: 7, clock_frac: 0.8}]", NULL};
     struct cluster_fixture fixture;
-    fixture_init(&fixture, "dgx-h100", overrides);
+    fixture_init(&fixture, "grand-teton-h100-96gb", overrides);
     struct layout layout = fixture_layout(&fixture, 4, true);
     CHECK_INT(layout.class_count, 1);
     CHECK_INT(fixture.diag.error_count, 0);

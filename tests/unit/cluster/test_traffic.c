@@ -147,7 +147,7 @@ static void test_direct_links(void)
          .loads = {{RESOURCE_SCALE_UP_LINK, NULL, 1, 1, 100e9}}},
         {.what = "MI300X: 7 peers of 64 GB/s, two hosts: 7/8 of the hops stay, an eighth a NIC",
          .cluster = "mi300x-8gpu",
-         .overrides = {"host.scale_up.kind=mesh", "host.scale_up.ring_efficiency=1",
+         .overrides = {"host.pcie=", "host.scale_up.kind=mesh", "host.scale_up.ring_efficiency=1",
                        "host.nics={count: 8, link: ndr400, ring_efficiency: 1}"},
          .hosts = 2,
          .hops = {.scale_up = 14, .network = 1},
@@ -269,7 +269,7 @@ static void test_fabric(void)
 {
 #define NVL72 "host.gpus=4", "host.nics.count=4", "host.scale_up.domain_hosts=18"
 #define LEAVES(placement)                                                                          \
-    "fabric={hosts_per_leaf: 4, oversubscription: 4, placement: " placement "}",                   \
+    "host.pcie=", "fabric={hosts_per_leaf: 4, oversubscription: 4, placement: " placement "}",     \
         "host.nics.ring_efficiency=1"
     static const struct machine_row rows[] = {
         {.what = "NVL72: 18 trays of 4 are one domain",
@@ -345,6 +345,75 @@ static void test_fabric(void)
     CHECK_MACHINES(rows);
 }
 
+#define SLOT(name, reach)                                                                          \
+    "{name: " name ", bandwidth: 31.5 GB/s, step_latency: 5 us, ring_efficiency: " reach           \
+    ", sources: {bandwidth: x, step_latency: x, ring_efficiency: x}}"
+
+#define PLAIN                                                                                      \
+    "host.pcie=", "fabric={}", "host.scale_up.ring_efficiency=1", "host.nics.ring_efficiency=1"
+
+/* One part that differs bounds the ring through it. */
+static void test_overrides(void)
+{
+    static const struct machine_row rows[] = {
+        {.what = "half of one GPU's NVLinks are down: 225 of 450 GB/s",
+         .cluster = "dgx-h100",
+         .overrides = {PLAIN, "overrides=[{host: 0, gpu: 5, scale_up_frac: 0.5}]"},
+         .hosts = 1,
+         .hops = {.scale_up = 7},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 1, 1, 225e9},
+                   {RESOURCE_SCALE_UP_IN, NULL, 1, 1, 225e9}}},
+        {.what = "one NIC of 16 at half rate: its eighth of the bytes takes twice as long",
+         .cluster = "dgx-h100",
+         .overrides = {PLAIN, "overrides=[{host: 1, nic: 3, nic_frac: 0.5}]"},
+         .hosts = 2,
+         .hops = {.scale_up = 14, .network = 1},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_SCALE_UP_IN, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_NIC_OUT, NULL, 1.0 / 8, 1.0 / 8, 200e9},
+                   {RESOURCE_NIC_IN, NULL, 1.0 / 8, 1.0 / 8, 200e9}}},
+        {.what = "a host with two of its eight NICs: a half through each",
+         .cluster = "dgx-h100",
+         .overrides = {PLAIN, "overrides=[{host: 0, nics: 2}]"},
+         .hosts = 2,
+         .hops = {.scale_up = 14, .network = 1},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_SCALE_UP_IN, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_NIC_OUT, NULL, 1.0 / 8, 1.0 / 2, 100e9},
+                   {RESOURCE_NIC_IN, NULL, 1.0 / 8, 1.0 / 2, 100e9}}},
+        {.what = "a slot that trained at 4 of 16 lanes carries an eighth: 7.875 of 31.5 GB/s",
+         .cluster = "dgx-a100",
+         .overrides = {"host.scale_up.ring_efficiency=1", "host.nics.ring_efficiency=1",
+                       "host.pcie={link: " SLOT("direct", "1") "}",
+                       "overrides=[{host: 0, gpu: 7, pcie_frac: 0.25}]"},
+         .hosts = 2,
+         .hops = {.scale_up = 14, .network = 1},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_SCALE_UP_IN, NULL, 7.0 / 8, 7.0 / 8, 0},
+                   {RESOURCE_PCIE_UP, NULL, 1.0 / 8, 1.0 / 8, 63e9},
+                   {RESOURCE_PCIE_DOWN, NULL, 1.0 / 8, 1.0 / 8, 63e9},
+                   {RESOURCE_NIC_OUT, NULL, 1.0 / 8, 1.0 / 8, 200e9},
+                   {RESOURCE_NIC_IN, NULL, 1.0 / 8, 1.0 / 8, 200e9}}},
+    };
+    CHECK_MACHINES(rows);
+}
+
+/* A hop more on one host of four is on every way round; of two groups of two, on one. */
+static void test_step_latency(void)
+{
+    static const char *const overrides[] = {"overrides=[{host: 1, step_latency: 5 us}, "
+                                            "{host: 2, step_latency: 3 us}]",
+                                            NULL};
+    struct cluster_fixture fixture;
+    fixture_init(&fixture, "dgx-h100", overrides);
+    const struct layout layout = fixture_layout(&fixture, 4, true);
+    const struct group all = group_whole(&layout);
+    CHECK_NEAR(layout_ring(&layout, &all)->extra_latency_s, 8e-6, 1e-12);
+    const struct group halves = {.ranks = 16, .hosts = 2, .ranks_per_host = 8};
+    CHECK_NEAR(layout_ring(&layout, &halves)->extra_latency_s, 5e-6, 1e-12);
+    fixture_release(&fixture);
+}
+
 /* Two GPUs below a switch of 31.5 GB/s: copies of both share the uplink, 15.75 GB/s each, while a
    ring between them passes below it. */
 static void test_copies(void)
@@ -377,5 +446,7 @@ static void test_copies(void)
 const struct check_case traffic_cases[] = {{"links between GPUs", test_direct_links},
                                            {"PCIe trees", test_pcie},
                                            {"domains, leaves, pods", test_fabric},
+                                           {"what differs", test_overrides},
+                                           {"one more hop", test_step_latency},
                                            {"copies", test_copies},
                                            {0}};
