@@ -115,6 +115,13 @@ static struct fabric build_fabric(struct arena *arena, const struct fabric_confi
     return fabric;
 }
 
+/* Zero is a base of its own, so only the config knows whether one was written. */
+static double base_s(struct config *config, const char *path, const struct cluster_config *from)
+{
+    const bool is_set = config_is_set(config, path_join(config->arena, path, "collectives.base"));
+    return is_set || from->collectives.library.library.name == NULL ? from->collectives.base_s : -1;
+}
+
 enum status cluster_build(struct arena *arena, struct config *config, const char *path,
                           const void *bound, struct cluster *cluster)
 {
@@ -132,8 +139,10 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
         .fabric = build_fabric(arena, &from->fabric),
         .default_hosts = from->hosts.default_count,
         .max_hosts = from->hosts.max_count,
-        .collective_base_s = from->collectives.base_s,
+        .collective_base_s = base_s(config, path, from),
         .algorithm = (enum collective_algorithm)from->collectives.algorithm,
+        .protocol = (enum protocol)from->collectives.protocol,
+        .library = from->collectives.library.library,
         .channels_one_host = from->collectives.channels_one_host,
         .channels = from->collectives.channels,
         .hbm_bytes_per_bus_byte = from->collectives.hbm_bytes_per_bus_byte,

@@ -16,7 +16,7 @@
  *     cpu: xeon-8480c                # topologies/cpus/NAME.yaml: what the host thread costs
  *   hosts: {default: 1, max: 4096}
  *   fabric: {rails: true, hosts_per_leaf: 32, oversubscription: 1, hop_latency: 0.3 us}
- *   collectives: {algorithm: ring, channels: 16, ...}
+ *   collectives: {library: nccl, ...}              # topologies/libraries/NAME.yaml: library.h
  *   overrides: [{host: 3, gpu: 2, clock_frac: 0.8}, {host: 5, nic: 0, nic_frac: 0.5}]
  *
  * `scale_up` and `nics` may give bandwidth, step_latency and ring_efficiency beside `link`; then
@@ -35,6 +35,7 @@
 #include "cluster/calibration.h"
 #include "cluster/gpu.h"
 #include "cluster/host_tree.h"
+#include "cluster/library.h"
 #include "config/config.h"
 
 /* What the host thread is asked to do; its cost stands in the cluster's `host.cpu` (seconds each).
@@ -87,7 +88,15 @@ struct fabric {
     const char *source;
 };
 
-enum collective_algorithm { ALGORITHM_RING, ALGORITHM_TWO_LEVEL_RING };
+enum collective_algorithm {
+    ALGORITHM_AUTO, /* the fastest that the library has; without one: ring */
+    ALGORITHM_RING,
+    ALGORITHM_TREE,
+    ALGORITHM_NVLS,
+    ALGORITHM_NVLS_TREE,
+    ALGORITHM_PAT,
+    ALGORITHM_TWO_LEVEL_RING
+};
 
 struct override { /* a GPU, NIC or host that differs; several on one multiply */
     struct place place;
@@ -116,9 +125,11 @@ struct cluster {
     struct fabric fabric;
     double host_cost_s[HOST_COST_COUNT];
     int64_t default_hosts, max_hosts;
-    double collective_base_s; /* per collective: launch of the NCCL kernel */
     enum collective_algorithm algorithm;
-    int64_t channels_one_host, channels; /* SMs a collective kernel holds */
+    enum protocol protocol;
+    struct collective_library library;
+    double collective_base_s;            /* once a collective; below 0: the library's */
+    int64_t channels_one_host, channels; /* SMs a collective kernel holds; -1: by links, library */
     double hbm_bytes_per_bus_byte;       /* HBM traffic per byte moved on the bus */
     double kernel_loss_per_hbm_share;    /* beside a transfer: contention.h */
     double comm_slowdown;                /* of a transfer beside kernels (plan.h); 1: none */

@@ -7,15 +7,22 @@
 #include "cluster/calibration_config.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu_config.h"
+#include "cluster/library.h"
 
 struct link_sources {
     const char *bandwidth, *step_latency, *ring_efficiency, *copy_efficiency;
+    const char *protocols, *pipelined_latency, *tree_efficiency, *nvls_efficiency, *congestion,
+        *channels;
 };
 
 struct link_config { /* topologies/links/NAME.yaml */
     int64_t version;
     const char *name;
     double bytes_per_s, step_latency_s, ring_efficiency, copy_efficiency;
+    struct link_protocol ll, ll128;
+    double pipelined_latency_s, tree_efficiency, nvls_efficiency;
+    struct congestion congestion;
+    int64_t channels;
     struct link_sources sources;
 };
 
@@ -95,8 +102,10 @@ struct fabric_config {
 
 struct collectives_config {
     int algorithm; /* enum collective_algorithm */
+    int protocol;  /* enum protocol */
+    struct library_config library;
     double base_s;
-    int64_t channels_one_host, channels;
+    int64_t channels_one_host, channels; /* -1: by the links and the library */
     double hbm_bytes_per_bus_byte, kernel_loss_per_hbm_share, comm_slowdown;
     struct calibration_config calibration;
     const char *source;

@@ -34,38 +34,65 @@ static const struct field_table hosts_table = {.name = "hosts",
                                                .check = hosts_check};
 
 static const struct choice algorithms[] = {
+    {"auto", ALGORITHM_AUTO, "the fastest that the library has; without a library, ring"},
     {"ring", ALGORITHM_RING, "one ring through all GPUs, in the host, then to the next"},
+    {"tree", ALGORITHM_TREE, "all-reduce: a chain in each host, two trees across hosts"},
+    {"nvls", ALGORITHM_NVLS, "all-reduce in the switch of one host"},
+    {"nvlstree", ALGORITHM_NVLS_TREE, "all-reduce: in the switches, trees across hosts"},
+    {"pat", ALGORITHM_PAT, "all-gather, reduce-scatter: trees, one GPU a host"},
     {"two_level_ring", ALGORITHM_TWO_LEVEL_RING, "a ring in each host and rings across hosts"},
     {0}};
 
+static const struct choice protocols[] = {
+    {"auto", PROTOCOL_AUTO, "the fastest that all links can carry"},
+    {"ll", PROTOCOL_LL, "four bytes of flag with four of data: short messages"},
+    {"ll128", PROTOCOL_LL128, "eight bytes of flag with 120 of data"},
+    {"simple", PROTOCOL_SIMPLE, "flags apart from the data: long messages"},
+    {0}};
+
+static const struct choice channel_choices[] = {{"auto", -1, "by the links and the library"}, {0}};
+
 static const struct field collectives_fields[] = {
+    {.key = "library",
+     .kind = FIELD_REF,
+     .offset = offsetof(struct collectives_config, library),
+     .table = &library_table,
+     .folder = "topologies/libraries",
+     .help = "which library runs them; absent: plain rings"},
     {.key = "algorithm",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct collectives_config, algorithm),
-     .default_text = "ring",
+     .default_text = "auto",
      .choices = algorithms,
-     .help = "of all-gather, reduce-scatter, all-reduce"},
+     .help = "as NCCL_ALGO; collectives that it does not know stay on rings"},
+    {.key = "protocol",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct collectives_config, protocol),
+     .default_text = "auto",
+     .choices = protocols,
+     .help = "as NCCL_PROTO"},
     {.key = "base",
      .kind = FIELD_QUANTITY,
      .dimension = DIM_TIME,
      .offset = offsetof(struct collectives_config, base_s),
-     .is_required = true,
      .min = 0,
      .max = 1,
-     .help = "of one collective, before its first step"},
+     .help = "of one collective, before its first step; absent: the library's, or none"},
     {.key = "channels_one_host",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct collectives_config, channels_one_host),
-     .is_required = true,
+     .default_text = "auto",
      .min = 0,
      .max = 1024,
+     .choices = channel_choices,
      .help = "SMs that a collective inside one host holds"},
     {.key = "channels",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct collectives_config, channels),
-     .is_required = true,
+     .default_text = "auto",
      .min = 0,
      .max = 1024,
+     .choices = channel_choices,
      .help = "SMs that a collective across hosts holds"},
     {.key = "hbm_bytes_per_bus_byte",
      .kind = FIELD_REAL,
@@ -98,11 +125,29 @@ static const struct field collectives_fields[] = {
      .help = "measured collectives, over the model: 'fsdpsim calibrate nccl' writes them"},
     FIELD_REQUIRED_TEXT(struct collectives_config, source, "where the numbers come from"),
     {0}};
+static void collectives_check(struct config *config, const char *path, void *bound)
+{
+    const struct collectives_config *collectives = bound;
+    const bool needs_library = collectives->algorithm != ALGORITHM_AUTO &&
+                               collectives->algorithm != ALGORITHM_RING &&
+                               collectives->algorithm != ALGORITHM_TWO_LEVEL_RING;
+    if (collectives->library.library.name != NULL)
+        return;
+    if (needs_library)
+        config_error(config, arena_printf(config->arena, "%s.algorithm", path),
+                     "library: nccl, or algorithm: ring or two_level_ring",
+                     "this algorithm needs 'library'");
+    if (collectives->protocol == PROTOCOL_LL || collectives->protocol == PROTOCOL_LL128)
+        config_error(config, arena_printf(config->arena, "%s.protocol", path), "library: nccl",
+                     "this protocol needs 'library'");
+}
+
 static const struct field_table collectives_table = {.name = "collectives",
                                                      .help = "how collectives are run",
                                                      .fields = collectives_fields,
                                                      .struct_bytes =
-                                                         sizeof(struct collectives_config)};
+                                                         sizeof(struct collectives_config),
+                                                     .check = collectives_check};
 
 static void cluster_check(struct config *config, const char *path, void *bound)
 {

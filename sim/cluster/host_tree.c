@@ -28,6 +28,13 @@ struct link link_from(const struct link_config *from)
                          .step_latency_s = from->step_latency_s,
                          .ring_efficiency = from->ring_efficiency,
                          .copy_efficiency = from->copy_efficiency,
+                         .ll = from->ll,
+                         .ll128 = from->ll128,
+                         .pipelined_latency_s = from->pipelined_latency_s,
+                         .tree_efficiency = from->tree_efficiency,
+                         .nvls_efficiency = from->nvls_efficiency,
+                         .congestion = from->congestion,
+                         .channels = from->channels,
                          .source = from->sources.bandwidth};
 }
 

@@ -24,16 +24,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "cluster/link.h"
 #include "config/config.h"
-
-struct link {
-    const char *name;
-    double bytes_per_s;     /* one direction, raw; scale-up: per GPU; NIC: per NIC */
-    double step_latency_s;  /* one ring step over it, software included */
-    double ring_efficiency; /* share of raw that a large ring collective reaches */
-    double copy_efficiency; /* share of raw that is payload: what a DMA copy reaches */
-    const char *source;     /* of the bandwidth */
-};
 
 enum p2p { P2P_DIRECT, P2P_SWITCH, P2P_HOST };
 

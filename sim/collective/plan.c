@@ -1,164 +1,104 @@
-/* collective/plan.c: ring collectives as phases. */
+/* collective/plan.c: the chosen way of a collective as phases. */
 #include "collective/plan.h"
 
-#include <float.h>
 #include <math.h>
 
+#include "collective/choice.h"
 #include "collective/plan_calibrate.h"
 
-enum { MAX_PHASES = 4, LOADS_PER_CLASS = 5 };
+static const char *const algorithm_names[] = {[ALGORITHM_AUTO] = "auto",
+                                              [ALGORITHM_RING] = "ring",
+                                              [ALGORITHM_TREE] = "tree",
+                                              [ALGORITHM_NVLS] = "nvls",
+                                              [ALGORITHM_NVLS_TREE] = "nvlstree",
+                                              [ALGORITHM_PAT] = "pat",
+                                              [ALGORITHM_TWO_LEVEL_RING] = "two_level_ring"};
 
-struct plan_builder {
-    struct arena *arena;
-    const struct layout *layout;
-    struct group group;
-    struct plan_options options;
-    struct plan *plan;
-};
-
-/* Work of a phase on the resources of a rank and of a NIC, for each byte a rank sends. */
-struct phase_shape {
-    int64_t steps_in_host, steps_across;
-    double bytes;
-    double scale_up; /* through one GPU's port */
-    double nic;      /* through one NIC */
-};
-
-/* A ring's share of the raw link, at this capacity. */
-static double ring_rate(const struct cluster *cluster, const struct resource *resource)
+const char *algorithm_name(enum collective_algorithm algorithm)
 {
-    switch (resource->kind) {
-    case RESOURCE_SCALE_UP_OUT:
-    case RESOURCE_SCALE_UP_IN:
-        return resource->capacity * cluster->scale_up_link.ring_efficiency;
-    case RESOURCE_NIC_OUT:
-    case RESOURCE_NIC_IN:
-        return resource->capacity * cluster->nic_link.ring_efficiency;
-    case RESOURCE_SM:
-    case RESOURCE_HBM:
-    case RESOURCE_COPY_ENGINE:
-    case RESOURCE_SCALE_UP_LINK:
-    case RESOURCE_PCIE_UP:
-    case RESOURCE_PCIE_DOWN:
-    case RESOURCE_SOCKET:
-    case RESOURCE_HOST_MEMORY:
-    case RESOURCE_FABRIC_UP:
-    case RESOURCE_FABRIC_DOWN:
-    case RESOURCE_KIND_COUNT:
+    return algorithm_names[algorithm];
+}
+
+double collective_bus_bytes(enum collective_op op, int64_t ranks, double bytes)
+{
+    const double others = (double)(ranks - 1) / (double)ranks;
+    switch (op) {
+    case COLLECTIVE_ALL_GATHER:
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_ALL_TO_ALL:
+        return bytes * others;
+    case COLLECTIVE_ALL_REDUCE:
+        return 2 * bytes * others;
+    case COLLECTIVE_BROADCAST:
+    case COLLECTIVE_SEND_RECV:
+    case COLLECTIVE_OP_COUNT:
         break;
     }
-    return resource->capacity;
+    return bytes;
 }
 
-/* Classes may share a NIC: its load stands once, since all of a host's ranks make it together. */
-static void add_load(const struct plan_builder *builder, struct phase *phase, bool *is_loaded,
-                     int32_t resource, double per_byte)
+/* While kernels run beside it, only what passes the wires of a host is slower. */
+static double cap_beside(const struct cluster *cluster, const struct offer *offer,
+                         const struct plan_options *options)
 {
-    if (resource < 0 || per_byte <= 0 || is_loaded[resource])
+    const double slowdown = options->is_contention_free ? 1 : cluster->comm_slowdown;
+    return fmin(offer->host_cap / slowdown, offer->network_cap);
+}
+
+/* Two hauls of one offer over the same wire: the one that carries more of it stands for both. */
+static void add_load(struct phase *phase, const struct load *load)
+{
+    if (!(load->per_byte > 0))
         return;
-    is_loaded[resource] = true;
-    phase->loads[phase->load_count++] = (struct load){resource, per_byte};
-    const struct resource *of = &builder->layout->resources[resource];
-    double rate = ring_rate(builder->layout->cluster, of) / per_byte;
-    phase->cap_bytes_per_s = fmin(phase->cap_bytes_per_s, rate);
-    bool is_slowed = !builder->options.is_contention_free &&
-                     (of->kind == RESOURCE_SCALE_UP_OUT || of->kind == RESOURCE_SCALE_UP_IN);
-    double beside = is_slowed ? rate / builder->layout->cluster->comm_slowdown : rate;
-    phase->cap_beside_bytes_per_s = fmin(phase->cap_beside_bytes_per_s, beside);
-}
-
-static void add_phase(struct plan_builder *builder, const struct phase_shape *shape)
-{
-    const struct layout *layout = builder->layout;
-    const struct cluster *cluster = layout->cluster;
-    struct phase *phase = &builder->plan->phases[builder->plan->phase_count++];
-    *phase = (struct phase){
-        .rounds = shape->steps_in_host + shape->steps_across,
-        .bytes = shape->bytes,
-        .cap_bytes_per_s = DBL_MAX,
-        .cap_beside_bytes_per_s = DBL_MAX,
-        .loads = ARENA_ARRAY(builder->arena, struct load, LOADS_PER_CLASS * layout->class_count)};
-    if (!builder->options.is_latency_free)
-        phase->latency_s = (double)shape->steps_in_host * cluster->scale_up_link.step_latency_s +
-                           (double)shape->steps_across * cluster->nic_link.step_latency_s;
-    bool *is_loaded = ARENA_ARRAY(builder->arena, bool, layout->resource_count);
-    double hbm = builder->options.is_contention_free ? 0 : cluster->hbm_bytes_per_bus_byte;
-    for (int32_t i = 0; i < layout->class_count; i++) {
-        const struct rank_class *class = &layout->classes[i];
-        add_load(builder, phase, is_loaded, class->scale_up_out, shape->scale_up);
-        add_load(builder, phase, is_loaded, class->scale_up_in, shape->scale_up);
-        add_load(builder, phase, is_loaded, class->nic_out, shape->nic);
-        add_load(builder, phase, is_loaded, class->nic_in, shape->nic);
-        add_load(builder, phase, is_loaded, class->hbm, hbm);
+    for (int32_t i = 0; i < phase->load_count; i++) {
+        if (phase->loads[i].resource == load->resource) {
+            phase->loads[i].per_byte = fmax(phase->loads[i].per_byte, load->per_byte);
+            return;
+        }
     }
-    builder->plan->bytes_per_rank += shape->bytes;
+    phase->loads[phase->load_count++] = *load;
 }
 
-/* One ring over all ranks, `passes` times round: 1 for a gather or a scatter, 2 for an all-reduce.
- */
-static void add_ring(struct plan_builder *builder, double bytes, int64_t passes)
+static void add_loads(struct arena *arena, const struct layout *layout, const struct offer *offer,
+                      double hbm, struct phase *phase)
 {
-    const struct group *group = &builder->group;
-    double n = (double)group->ranks;
-    double g = (double)group->ranks_per_host;
-    bool is_one_host = group->hosts == 1;
-    struct phase_shape shape = {.bytes = (double)passes * bytes * (n - 1) / n,
-                                .scale_up = is_one_host ? 1 : (g - 1) / g};
-    int64_t steps_across = is_one_host ? 0 : group->hosts - 1;
-    shape.steps_across = passes * steps_across;
-    shape.steps_in_host = passes * (group->ranks - 1 - steps_across);
-    if (!is_one_host) { /* a ring leaves a host once; so do the rings of all its groups */
-        int64_t groups = builder->layout->gpus_per_host / group->ranks_per_host;
-        shape.nic = (double)groups / (double)builder->layout->nics_per_host;
+    int32_t most = layout->class_count;
+    for (int32_t i = 0; i < offer->haul_count; i++)
+        most += offer->hauls[i].traffic->load_count;
+    phase->loads = ARENA_ARRAY(arena, struct load, most);
+    double slowest = INFINITY; /* of what a ring reaches over each: names what bounds the phase */
+    phase->bottleneck = -1;
+    for (int32_t i = 0; i < offer->haul_count; i++) {
+        const struct haul *haul = &offer->hauls[i];
+        for (int32_t j = 0; j < haul->traffic->load_count; j++) {
+            const struct traffic_load *from = &haul->traffic->loads[j];
+            const struct resource *resource = &layout->resources[from->resource];
+            const double times =
+                resource_is_network(resource->kind) ? haul->network : haul->in_host;
+            const double alone = resource->capacity / (from->effort * times);
+            if (alone < slowest) {
+                slowest = alone;
+                phase->bottleneck = from->resource;
+            }
+            add_load(phase, &(struct load){from->resource, from->per_byte * times});
+        }
     }
-    add_phase(builder, &shape);
+    for (int32_t i = 0; i < layout->class_count; i++)
+        add_load(phase, &(struct load){layout->classes[i].hbm, hbm});
 }
 
-static void add_across(struct plan_builder *builder, double bytes)
+static void add_phase(struct arena *arena, const struct layout *layout, const struct offer *offer,
+                      const struct plan_options *options, struct plan *plan)
 {
-    const struct group *group = &builder->group;
-    double k = (double)group->hosts;
-    struct phase_shape shape = {.bytes = bytes / (double)group->ranks_per_host * (k - 1) / k,
-                                .steps_across = group->hosts - 1,
-                                .nic = (double)builder->layout->gpus_per_host /
-                                       (double)builder->layout->nics_per_host};
-    add_phase(builder, &shape);
-}
-
-static void add_in_host(struct plan_builder *builder, double bytes)
-{
-    double g = (double)builder->group.ranks_per_host;
-    struct phase_shape shape = {.bytes = bytes * (g - 1) / g,
-                                .steps_in_host = builder->group.ranks_per_host - 1,
-                                .scale_up = 1};
-    add_phase(builder, &shape);
-}
-
-static void add_two_level(struct plan_builder *builder, enum collective_op op, double bytes)
-{
-    if (op != COLLECTIVE_ALL_GATHER) {
-        add_in_host(builder, bytes);
-        add_across(builder, bytes);
-    }
-    if (op != COLLECTIVE_REDUCE_SCATTER) {
-        add_across(builder, bytes);
-        add_in_host(builder, bytes);
-    }
-}
-
-static void check_group(const struct layout *layout, const struct group *group)
-{
-    if (group->ranks != group->hosts * group->ranks_per_host || group->ranks < 1)
-        BUG("group of %lld ranks on %lld hosts with %lld each", (long long)group->ranks,
-            (long long)group->hosts, (long long)group->ranks_per_host);
-    if (group->hosts > layout->hosts || group->ranks_per_host > layout->gpus_per_host)
-        BUG("group larger than the layout");
-    if (group->ranks == layout->ranks)
-        return;
-    if (layout->class_count > 1)
-        BUG("groups of a part of the ranks, but the ranks are not alike");
-    if (layout->hosts % group->hosts != 0 || layout->gpus_per_host % group->ranks_per_host != 0)
-        BUG("groups do not tile the layout");
+    struct phase *phase = &plan->phases[plan->phase_count++];
+    *phase = (struct phase){.rounds = offer->rounds,
+                            .latency_s = options->is_latency_free ? 0 : offer->latency_s,
+                            .bytes = offer->bytes,
+                            .cap_bytes_per_s = offer_rate(offer),
+                            .cap_beside_bytes_per_s = cap_beside(layout->cluster, offer, options)};
+    const double hbm = options->is_contention_free ? 0 : layout->cluster->hbm_bytes_per_bus_byte;
+    add_loads(arena, layout, offer, hbm, phase);
+    plan->bytes_per_rank += offer->bytes;
 }
 
 enum status plan_spec_build(struct arena *arena, const struct layout *layout,
@@ -167,28 +107,26 @@ enum status plan_spec_build(struct arena *arena, const struct layout *layout,
                             struct diag *diag)
 {
     *plan = (struct plan){0};
-    check_group(layout, group);
     if (group->ranks == 1 || bytes <= 0)
         return STATUS_OK;
-    if (group->hosts > 1 && layout->nics_per_host == 0) {
+    const struct scene scene = scene_of(layout, group, op, bytes, options);
+    if (scene.hosts > 1 && layout->nics_per_host == 0) {
         diag_add(diag, DIAG_ERROR, layout->cluster->place, NULL, "cluster '%s' has no NICs",
                  layout->cluster->name);
         return STATUS_INPUT;
     }
-    const struct cluster *cluster = layout->cluster;
-    plan->phases = ARENA_ARRAY(arena, struct phase, MAX_PHASES);
-    if (!options->is_latency_free)
-        plan->base_s = cluster->collective_base_s;
-    if (!options->is_contention_free)
-        plan->channels = group->hosts == 1 ? cluster->channels_one_host : cluster->channels;
-    struct plan_builder builder = {
-        .arena = arena, .layout = layout, .group = *group, .options = *options, .plan = plan};
-    bool is_two_level = cluster->algorithm == ALGORITHM_TWO_LEVEL_RING && group->hosts > 1 &&
-                        group->ranks_per_host > 1;
-    if (is_two_level)
-        add_two_level(&builder, op, bytes);
-    else
-        add_ring(&builder, bytes, op == COLLECTIVE_ALL_REDUCE ? 2 : 1);
+    const struct way way = choose_way(&scene);
+    plan->algorithm = way.offers[0].algorithm;
+    plan->protocol = way.offers[0].protocol;
+    plan->bus_bytes = collective_bus_bytes(op, group->ranks, bytes);
+    plan->phases = ARENA_ARRAY(arena, struct phase, way.count);
+    for (int32_t i = 0; i < way.count; i++) {
+        add_phase(arena, layout, &way.offers[i], options, plan);
+        if (!options->is_latency_free)
+            plan->base_s += way.offers[i].base_s;
+        if (!options->is_contention_free && way.offers[i].channels > plan->channels)
+            plan->channels = way.offers[i].channels;
+    }
     return STATUS_OK;
 }
 
@@ -202,22 +140,12 @@ enum status plan_build(struct arena *arena, const struct layout *layout, const s
     return status;
 }
 
-/* The rate of a phase alone, and the resource that comes closest to bounding it. */
-static double phase_rate(const struct layout *layout, const struct phase *phase,
-                         int32_t *bottleneck)
+static double phase_rate(const struct layout *layout, const struct phase *phase)
 {
     double rate = phase->cap_bytes_per_s;
-    double slowest = DBL_MAX;
-    *bottleneck = -1;
     for (int32_t i = 0; i < phase->load_count; i++) {
         const struct load *load = &phase->loads[i];
-        const struct resource *resource = &layout->resources[load->resource];
-        rate = fmin(rate, resource->capacity / load->per_byte);
-        double alone = ring_rate(layout->cluster, resource) / load->per_byte;
-        if (alone < slowest) {
-            slowest = alone;
-            *bottleneck = load->resource;
-        }
+        rate = fmin(rate, layout->resources[load->resource].capacity / load->per_byte);
     }
     return rate;
 }
@@ -226,9 +154,8 @@ double plan_alone_s(const struct layout *layout, const struct plan *plan)
 {
     double time_s = plan->base_s;
     for (int32_t i = 0; i < plan->phase_count; i++) {
-        int32_t bottleneck;
-        double rate = phase_rate(layout, &plan->phases[i], &bottleneck);
-        time_s += plan->phases[i].latency_s + plan->phases[i].bytes / rate;
+        const struct phase *phase = &plan->phases[i];
+        time_s += phase->latency_s + phase->bytes / phase_rate(layout, phase);
     }
     return time_s;
 }
@@ -238,12 +165,10 @@ int32_t plan_bottleneck(const struct layout *layout, const struct plan *plan)
     int32_t slowest = -1;
     double longest_s = 0;
     for (int32_t i = 0; i < plan->phase_count; i++) {
-        int32_t bottleneck;
-        double rate = phase_rate(layout, &plan->phases[i], &bottleneck);
-        double time_s = plan->phases[i].bytes / rate;
+        const double time_s = plan->phases[i].bytes / phase_rate(layout, &plan->phases[i]);
         if (time_s > longest_s) {
             longest_s = time_s;
-            slowest = bottleneck;
+            slowest = plan->phases[i].bottleneck;
         }
     }
     return slowest;

@@ -1,34 +1,29 @@
 /*
  * collective/plan.h: (collective, group, bytes, layout) → a plan of phases, without events.
  *
- * Ring all-gather or reduce-scatter of S bytes over n ranks on k hosts of g (nccl_model.md 5.3.3):
- *   time = base + (n − k)·a_in_host + (k − 1)·a_across + S·(n − 1)/n / min over links of its rate
- * (k > 1: the step that leaves a host costs a_across; one host: (n − 1)·a_in_host). NCCL runs
- * rotated rings, one per channel, so that all NICs of a host carry an equal part: every host sends
- * S·(n−1)/n bytes out through its NICs together, and every GPU (g − 1)/g of that (all of it on one
- * host) through its scale-up port. All-reduce is both in a row: 2·(n − 1) steps, twice the bytes.
+ * How a collective runs is chosen among ring, tree, NVLS, NVLSTree, PAT and the protocols Simple,
+ * LL128, LL (choice.h); each has its closed form in its header. A plan is what came out, as phases:
  *
- * `two_level_ring` plays in two phases: all-gather first across hosts among equal local indices
- * (S/g each), then inside the host (S); reduce-scatter the other way round.
+ *   alone: time = base + sum over phases of (latency + bytes / min(cap, link capacity / per_byte))
  *
- * S is the nccl-tests size: all-gather the gathered output, reduce-scatter the input, all-reduce
- * the buffer. A phase has `rounds` ring steps (each `latency` long on average, in total latency_s)
- * and `bytes` of bus traffic per rank; it loads resource r with bytes·loads[r].per_byte per
- * instance. cap_bytes_per_s is the rate a ring reaches alone (link efficiency), never a lower
- * capacity.
+ * S is the size of nccl-tests: all-gather the gathered output, reduce-scatter the input, all-reduce
+ * and broadcast the buffer, all-to-all and send-receive what a rank sends. A phase has `rounds`
+ * steps (in total latency_s) and `bytes` that each rank sends; it loads resource r with
+ * bytes·loads[r].per_byte per instance. cap_bytes_per_s is the rate that it reaches alone (what
+ * software loses), never a lower capacity: two collectives at a time can fill a link.
  *
  * With classes that differ each loads its own resources with the same bytes, so the slowest link
- * bounds the ring. HBM carries hbm_bytes_per_bus_byte times the bytes.
+ * bounds all. HBM carries hbm_bytes_per_bus_byte times the bytes.
  *
  * While kernels run on a member, its copy loops share caches and issue slots with them: over the
- * scale-up port a ring then reaches 1/comm_slowdown of its rate. A NIC that bounds the ring below
+ * scale-up port a collective then reaches 1/comm_slowdown of its rate. A NIC that bounds it below
  * that bounds it still.
  *
- * Source: NVIDIA nccl src/graph/tuning.cc (ring steps); P. Patarasuk, X. Yuan, J. Parallel Distrib.
- * Comput. 69, 117 (2009). Left out: tree, NVLS, PAT; the choice of protocol, so below about 32 MB
- * the figures are optimistic; the loss of ring efficiency with the number of hosts.
+ * Left out: parts that are not a multiple of 16 bytes, which NCCL copies several times slower
+ * (pytorch issue 195450): FSDP pads its shards. CollNet (switches of the network that reduce).
  *
- * Example: 404.75 MB, 8 ranks, 400 GB/s, 5 µs a step: 7·5 µs + 354.16 MB / 400 GB/s = 0.9204 ms.
+ * Example: 404.75 MB, 8 ranks, 400 GB/s, 5 µs a step, no library: 7·5 µs + 354.16 MB / 400 GB/s =
+ * 0.9204 ms.
  */
 #ifndef FSDPSIM_COLLECTIVE_PLAN_H
 #define FSDPSIM_COLLECTIVE_PLAN_H
@@ -53,13 +48,17 @@ struct phase {
     double cap_beside_bytes_per_s; /* the same while kernels run on a member */
     struct load *loads;
     int32_t load_count;
+    int32_t bottleneck; /* the resource that a ring's share of bounds it, alone; -1: none */
 };
 
 struct plan {
     struct phase *phases;
     int32_t phase_count;
+    enum collective_algorithm algorithm;
+    enum protocol protocol;
     double base_s;         /* once per collective */
     double bytes_per_rank; /* sent by each rank, all phases */
+    double bus_bytes;      /* what nccl-tests counts: busbw = bus_bytes / time */
     int64_t channels;      /* SMs of every member, held while the kernel runs */
 };
 
@@ -67,6 +66,7 @@ struct plan {
 struct plan_options {
     bool is_latency_free;    /* ideal: latency */
     bool is_contention_free; /* ideal: contention: no SMs, no HBM traffic */
+    bool is_average;         /* reductions are averages of floats, as of gradients: no NVLS */
 };
 
 /* The group is all of `layout`: a part of the ranks is seen through a view (cluster/group.h). One
@@ -81,6 +81,11 @@ MUST_CHECK enum status plan_spec_build(struct arena *arena, const struct layout 
                                        const struct group *group, enum collective_op op,
                                        double bytes, const struct plan_options *options,
                                        struct plan *plan, struct diag *diag);
+
+/* all-gather, reduce-scatter, all-to-all (n − 1)/n of the bytes, all-reduce twice that, the others
+   all of them. */
+double collective_bus_bytes(enum collective_op op, int64_t ranks, double bytes);
+const char *algorithm_name(enum collective_algorithm algorithm); /* "nvlstree" */
 
 /* The time of a plan alone on an idle machine: the closed form. */
 double plan_alone_s(const struct layout *layout, const struct plan *plan);

@@ -144,10 +144,11 @@ static enum status plan_set_up(const struct planner *planner, const struct colle
     const struct layout *view = planner->group->view;
     struct machine *machine = planner->machine;
     const struct group all = group_whole(view);
+    struct plan_options options = planner->options;
     struct plan plan = {0};
-    const enum status status =
-        plan_build(machine->arena, view, &all, collective->op, collective->bytes, &planner->options,
-                   &plan, machine->diag);
+    options.is_average = collective->is_average;
+    const enum status status = plan_build(machine->arena, view, &all, collective->op,
+                                          collective->bytes, &options, &plan, machine->diag);
     if (status != STATUS_OK)
         return status;
     flow->alone_s = plan_alone_s(view, &plan);
@@ -198,7 +199,8 @@ static enum status comm_plan(struct machine *machine, struct comm_state *comm, d
         .machine = machine,
         .group = group,
         .shares = shares,
-        .options = {machine->setup->ideal.latency, machine->setup->ideal.contention}};
+        .options = {.is_latency_free = machine->setup->ideal.latency,
+                    .is_contention_free = machine->setup->ideal.contention}};
     enum status status = STATUS_OK;
     comm->plans = ARENA_ARRAY(machine->arena, struct flow_plan *, machine->score_count);
     for (int32_t i = 0; i < group->share_count; i++)

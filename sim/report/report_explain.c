@@ -55,7 +55,8 @@ static double collective_alone(struct experiment *experiment, const struct colle
                                struct explained *unit)
 {
     const struct plan_options options = {.is_latency_free = experiment->ideal.latency,
-                                         .is_contention_free = experiment->ideal.contention};
+                                         .is_contention_free = experiment->ideal.contention,
+                                         .is_average = collective->is_average};
     struct plan plan = {0};
     const struct group *group =
         &experiment->program->communicators.items[collective->communicator].group;

@@ -209,7 +209,7 @@ static struct comm_bound fill_collectives(struct experiment *experiment, int32_t
                                           struct outcome *outcome)
 {
     const struct program *program = experiment->program;
-    const struct plan_options options = plan_options_of(experiment);
+    struct plan_options options = plan_options_of(experiment);
     struct comm_bound bound = {.link = -1};
     double largest_bytes = -1;
     const struct layout **views = find_views(experiment, class_idx);
@@ -225,6 +225,7 @@ static struct comm_bound fill_collectives(struct experiment *experiment, int32_t
         const struct layout *view = views[collective->communicator];
         const struct group group = group_whole(view);
         struct plan plan = {0};
+        options.is_average = collective->is_average;
         if (plan_build(&experiment->arena, view, &group, collective->op, collective->bytes,
                        &options, &plan, experiment->diag) != STATUS_OK)
             BUG("a plan that was played cannot be built");
@@ -235,7 +236,7 @@ static struct comm_bound fill_collectives(struct experiment *experiment, int32_t
         row->alone_s = plan_alone_s(view, &plan);
         bound.latency_s += plan_latency_s(&plan);
         bound.alone_s += row->alone_s;
-        row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bytes_per_rank / row->alone_s : 0;
+        row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bus_bytes / row->alone_s : 0;
         if (collective->bytes > largest_bytes) {
             largest_bytes = collective->bytes;
             bound.link = plan_bottleneck(view, &plan);

@@ -42,7 +42,10 @@ int32_t fsdp_add_collective(struct fsdp_builder *builder, enum collective_op op,
                             int32_t communicator, double bytes)
 {
     *ARENA_PUSH(builder->arena, &builder->program->collectives) =
-        (struct collective){.op = op, .communicator = communicator, .bytes = bytes};
+        (struct collective){.op = op,
+                            .communicator = communicator,
+                            .bytes = bytes,
+                            .is_average = op != COLLECTIVE_ALL_GATHER};
     return builder->program->collectives.count - 1;
 }
 

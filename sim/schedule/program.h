@@ -106,7 +106,8 @@ struct communicator {
 struct collective {
     enum collective_op op;
     int32_t communicator;
-    double bytes; /* nccl-tests size */
+    double bytes;    /* nccl-tests size */
+    bool is_average; /* of floats, as gradients are reduced: a sum of multiplied parts */
 };
 
 struct transfer {         /* point to point, between neighbours of a dimension */

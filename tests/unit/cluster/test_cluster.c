@@ -60,7 +60,7 @@ static void test_dgx_h100(void)
     CHECK_NEAR(cluster->gpu.peak_flop_per_s[DTYPE_BF16], 989.4e12, 1e-12);
     CHECK_NEAR(cluster->scale_up_link.bytes_per_s, 450e9, 1e-12);
     CHECK_NEAR(cluster->nic_link.bytes_per_s, 50e9, 1e-12);
-    CHECK_NEAR(cluster->nic_link.ring_efficiency, 0.91, 1e-12);
+    CHECK_NEAR(cluster->nic_link.ring_efficiency, 0.975, 1e-12);
     CHECK_NEAR(cluster->host_cost_s[HOST_KERNEL_COMPILED], 7e-6, 1e-12);
     CHECK_TEXT(cluster_summary(&fixture.arena, cluster),
                "8 x h100-sxm5-80gb, nvlink4 450 GB/s, 8 x ndr400 50 GB/s, 1 to 4096 hosts");
@@ -78,7 +78,7 @@ static void test_port_overrides_link(void)
     CHECK_TEXT(fixture_messages(&fixture), "");
     CHECK_NEAR(fixture.cluster.nic_link.bytes_per_s, 12.5e9, 1e-12);
     CHECK_NEAR(fixture.cluster.nic_link.step_latency_s, 0, 0);
-    CHECK_NEAR(fixture.cluster.nic_link.ring_efficiency, 0.91, 1e-12);
+    CHECK_NEAR(fixture.cluster.nic_link.ring_efficiency, 0.975, 1e-12);
     CHECK_NEAR(fixture.cluster.scale_up_link.ring_efficiency, 0.7, 1e-12);
     CHECK_NEAR(fixture.cluster.scale_up_link.bytes_per_s, 450e9, 1e-12);
     fixture_release(&fixture);

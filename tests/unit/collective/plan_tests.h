@@ -5,6 +5,7 @@
 #include "check.h"
 #include "collective/plan.h"
 
+extern const struct check_case algorithm_cases[];
 extern const struct check_case published_cases[];
 extern const struct check_case calibrate_cases[];
 extern const struct check_case nccl_log_cases[];

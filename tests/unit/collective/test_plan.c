@@ -71,23 +71,26 @@ static const struct closed_form {
     /* 7/8 of the bytes stay inside, at 50 GB/s: 57.1 GB/s in all; the NICs carry 400 */
     {"one ring, bound inside", "ideal-400", "host.scale_up.bandwidth=50 GB/s", 8, 8, AG, 6.4e9,
      6.3e9 * 7 / 8 / 50e9},
-    /* NVLink: 360 of 450 GB/s reach a ring; base 8.4 us and 7 steps of 3.4 us */
+    /* NVLink: 0.837 of 450 GB/s reach a ring; base 13.7 us, 7 steps of 3.8 us, 0.55 parts more */
     {"H100 host", "dgx-h100", NULL, 1, 8, AG, 1073741824,
-     8.4e-6 + 23.8e-6 + 1073741824 * 0.875 / 360e9},
-    /* one 25 Gb/s NIC carries all that leaves a host: 0.91 x 3.125 GB/s */
+     13.7e-6 + 7 * 3.8e-6 + 1073741824 / 8.0 * 7.55 / (0.837 * 450e9)},
+    /* one 25 Gb/s NIC carries all that leaves a host; four hosts, all NICs in use: 1/1.05 of the
+       rate and 16 us a step more; 3 x 6.9 us of each are hidden */
     {"25 GbE", "dgx-h100-25gbe", NULL, 4, 8, RS, 436207616,
-     8.4e-6 + 28 * 3.4e-6 + 3 * 14e-6 + 436207616 * 31.0 / 32 / (0.91 * 3.125e9)},
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.91 * 3.125e9 / 1.05)},
     {"four hosts, 8 x 400 Gb/s", "dgx-h100", NULL, 4, 8, AG, 436207616,
-     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.975 * 400e9 / 1.05)},
     {"100 Gb/s NICs", "dgx-h100", "host.nics.bandwidth=100Gbps", 4, 8, AG, 436207616,
-     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 100e9)},
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.975 * 100e9 / 1.05)},
     /* the slowest host bounds the ring */
     {"one host's NICs at half", "dgx-h100", "overrides=[{host: 2, nic_frac: 0.5}]", 4, 8, AG,
-     436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 200e9)},
+     436207616,
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.975 * 200e9 / 1.05)},
     {"a slow GPU does not slow links", "dgx-h100", "overrides=[{host: 2, gpu: 1, clock_frac: 0.5}]",
-     4, 8, AG, 436207616, 8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 400e9)},
+     4, 8, AG, 436207616,
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.975 * 400e9 / 1.05)},
     {"three NICs for eight GPUs", "dgx-h100", "host.nics.count=3", 4, 8, AG, 436207616,
-     8.4e-6 + 28 * 3.4e-6 + 3 * 7e-6 + 436207616 * 31.0 / 32 / (0.91 * 150e9)},
+     13.7e-6 + 28 * 3.8e-6 + 3 * 23.7e-6 + 436207616 / 32.0 * 31.55 / (0.975 * 150e9 / 1.05)},
     {"one rank", "ideal-10gbps", NULL, 1, 1, AG, 700e6, 0},
     {"no bytes", "dgx-h100", NULL, 4, 8, AG, 0, 0},
 };
@@ -106,8 +109,9 @@ static void test_closed_forms(void)
 
 static void test_phases(void)
 {
+    static const char *const overrides[] = {"collectives.algorithm=ring", NULL};
     struct cluster_fixture fixture;
-    fixture_init(&fixture, "dgx-h100", NULL);
+    fixture_init(&fixture, "dgx-h100", overrides);
     struct layout layout = fixture_layout(&fixture, 4, true);
     struct group group = whole(&layout);
     struct plan plan;
@@ -143,9 +147,9 @@ static void test_ideal_options(void)
     CHECK_INT(plan_build(&fixture.arena, &layout, &group, COLLECTIVE_ALL_GATHER, 2.385e9, &options,
                          &plan, &fixture.diag),
               STATUS_OK);
-    CHECK_NEAR(plan_alone_s(&layout, &plan), 2.385e9 * 0.875 / 360e9, 1e-12);
+    CHECK_NEAR(plan_alone_s(&layout, &plan), 2.385e9 / 8 * 7.55 / (0.837 * 450e9), 1e-12);
     CHECK_INT(plan.channels, 0);
-    CHECK_NEAR(plan.phases[0].cap_beside_bytes_per_s, 360e9, 1e-12);
+    CHECK_NEAR(plan.phases[0].cap_beside_bytes_per_s, 0.837 * 450e9 * 7 / 7.55, 1e-12);
     CHECK_INT(plan.phases[0].load_count, 2);
     CHECK_INT(plan.phases[0].rounds, 7);
     fixture_release(&fixture);
@@ -167,14 +171,14 @@ static double cap_beside(const char *cluster, int64_t hosts, double *alone)
     return beside;
 }
 
-/* Beside kernels: 360 GB/s / 1.3 in a host; across, 7/8 of the bytes go over the scale-up port; a
-   slow NIC bounds the ring as before. */
+/* Beside kernels: 0.837 x 450 GB/s x 7/7.55 / 1.3 in a host; across, 7/8 of the bytes go over the
+   scale-up port; a slow NIC bounds the ring as before. */
 static void test_beside_kernels(void)
 {
     double alone = 0;
-    CHECK_NEAR(cap_beside("dgx-h100", 1, &alone), 276.923e9, 1e-5);
-    CHECK_NEAR(alone, 360e9, 1e-9);
-    CHECK_NEAR(cap_beside("dgx-h100", 4, &alone), 316.484e9, 1e-5);
+    CHECK_NEAR(cap_beside("dgx-h100", 1, &alone), 268.6246e9, 1e-6);
+    CHECK_NEAR(alone, 349.2119e9, 1e-6);
+    CHECK_NEAR(cap_beside("dgx-h100", 4, &alone), 0.837 * 450e9 / 0.875 / 1.3 * 31 / 31.55, 1e-9);
     double slow = cap_beside("dgx-h100-25gbe", 4, &alone);
     CHECK_NEAR(slow, alone, 1e-12);
 }
@@ -220,11 +224,10 @@ static const struct check_case plan_cases[] = {{"closed forms", test_closed_form
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"plan", plan_cases},
-                                         {"published", published_cases},
-                                         {"calibrate", calibrate_cases},
-                                         {"nccl log", nccl_log_cases},
-                                         {0}};
+    const struct check_suite suites[] = {
+        {"plan", plan_cases},           {"algorithms", algorithm_cases},
+        {"published", published_cases}, {"calibrate", calibrate_cases},
+        {"nccl log", nccl_log_cases},   {0}};
     numeric_init();
     return check_main(argc, argv, suites);
 }

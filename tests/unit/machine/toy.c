@@ -104,7 +104,8 @@ int32_t toy_collective(struct toy *toy, enum collective_op op, int32_t communica
 {
     const double n = (double)toy->layout.ranks;
     struct collective *collective = ARENA_PUSH(&toy->arena, &toy->program->collectives);
-    *collective = (struct collective){op, communicator, ms * 1e6 * n / (n - 1)};
+    *collective = (struct collective){
+        .op = op, .communicator = communicator, .bytes = ms * 1e6 * n / (n - 1)};
     return toy->program->collectives.count - 1;
 }
 
