@@ -27,6 +27,7 @@ struct way nvls_way(const struct scene *scene, enum protocol protocol)
     struct offer offer = {.algorithm = is_one_host ? ALGORITHM_NVLS : ALGORITHM_NVLS_TREE,
                           .protocol = protocol,
                           .rounds = 2 * (1 + tree_levels(scene->hosts)),
+                          .base_s = scene_base_s(scene, protocol),
                           .latency_s = library->nvls_latency_s,
                           .bytes = scene->bytes * sent,
                           .channels = library->nvls_channels};

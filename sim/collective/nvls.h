@@ -4,8 +4,8 @@
  * Each GPU reduces its part of S/g by reading it through the switch, which adds up what the GPUs
  * hold, and stores the sum to all of them: S + S/g bytes leave its port, as many come in.
  *
- *   one host:  time = latency + S·(1 + 1/g) / (port·nvls_efficiency)
- *   k hosts:   time = latency + 2·floor(log2 k)·(level + a_across + pipelined)
+ *   one host:  time = base + latency + S·(1 + 1/g) / (port·nvls_efficiency)
+ *   k hosts:   time = base + latency + 2·floor(log2 k)·(level + a_across + pipelined)
  *              + max(S·(1 + 1/g) / (port·nvls_efficiency·nvls_tree_efficiency),
  *                    2·S / NIC rate)                       over exactly two hosts: S (tree.h)
  *
@@ -13,7 +13,8 @@
  * gradients of FSDP (ReduceOp.AVG) stay on rings and trees. All-gather and reduce-scatter are kept
  * on rings: no published table shows a gain (nccl issue 1047: ring is faster).
  *
- * Example: 8 H100, 1 GiB: 68 us + 1.208 GB / (0.68·450 GB/s) = 4.02 ms, bus bandwidth 468 GB/s.
+ * Example: 8 H100, 1 GiB: 14 us + 45 us + 1.208 GB / (0.66·450 GB/s) = 4.13 ms,
+ * bus bandwidth 455 GB/s.
  *
  * Sources: NVIDIA nccl src/graph/tuning.cc; rates: topologies/links, latencies:
  * topologies/libraries.

@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"engine", engine_cases},
                                          {"crosscheck", crosscheck_cases},
                                          {"cases", cases_cases},
+                                         {"network", network_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
