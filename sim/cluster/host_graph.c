@@ -272,13 +272,15 @@ static void load_pcie(const struct host_graph *graph, const struct pci_slot *fro
         if (graph->memory >= 0)
             load_wire(graph, loads, graph->memory + to->numa, 2 * amount, 0);
     }
+    /* What the kernel of a card loses on staged copies does not narrow the uplinks. */
+    const double passing = through_host ? 0 : efficiency;
     load_wire(graph, loads, first_wire, amount, efficiency);
     for (int32_t i = 0; i < way.up_count; i++)
-        load_wire(graph, loads, graph->switch_up + way.up[i], amount, efficiency);
+        load_wire(graph, loads, graph->switch_up + way.up[i], amount, passing);
     if (way.crosses_socket)
         load_socket(graph, from->numa, to->numa, amount, loads);
     for (int32_t i = 0; i < way.down_count; i++)
-        load_wire(graph, loads, graph->switch_down + way.down[i], amount, efficiency);
+        load_wire(graph, loads, graph->switch_down + way.down[i], amount, passing);
     load_wire(graph, loads, last_wire, amount, efficiency);
 }
 

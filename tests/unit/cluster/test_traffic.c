@@ -105,7 +105,7 @@ static void check_machines(const struct machine_row *rows, int count)
 
 #define CHECK_MACHINES(rows) check_machines((rows), (int)(sizeof(rows) / sizeof((rows)[0])))
 
-/* 25 GB/s a link; nvlink2 reaches 0.8 of 150 GB/s a GPU. */
+/* 25 GB/s a link; nvlink2 reaches 0.93 of 150 GB/s a GPU. */
 static const char cube_mesh[] =
     "host.scale_up={kind: links, link: nvlink2, links: ["
     "{gpus: [0, 1]}, {gpus: [0, 2]}, {gpus: [0, 3], count: 2}, {gpus: [0, 4], count: 2},"
@@ -123,7 +123,7 @@ static void test_direct_links(void)
          .overrides = {cube_mesh},
          .hosts = 1,
          .hops = {.scale_up = 7},
-         .loads = {{RESOURCE_SCALE_UP_LINK, NULL, 1.0 / 6, 2.0 / 6, 120e9}}},
+         .loads = {{RESOURCE_SCALE_UP_LINK, NULL, 1.0 / 6, 2.0 / 6, 139.5e9}}},
         {.what = "DGX-1V, the quads: rings 0-1-2-3 and 0-2-1-3 both ways, so two of the bytes' "
                  "four quarters over 0-3 and 1-2",
          .cluster = "dgx-1-v100",
@@ -158,7 +158,7 @@ static void test_direct_links(void)
     CHECK_MACHINES(rows);
 }
 
-/* Cards of 31.5 GB/s without peer to peer: 0.41 of the raw link is reached. */
+/* Cards of 31.5 GB/s without peer to peer: a card reaches 0.165 of its slot, uplinks carry all. */
 #define GEFORCE(gpus, tree)                                                                        \
     "host.gpus=" #gpus, "host.scale_up=", "host.nics=",                                            \
         "host.numa={count: 2, link: {name: upi, bandwidth: 20 GB/s, step_latency: 0 s, "           \
@@ -174,18 +174,18 @@ static void test_pcie(void)
          .overrides = {GEFORCE(2, "switches: [{gpus: 0-1}]")},
          .hosts = 1,
          .hops = {.host_memory = 1},
-         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_UP, "switch", 2, 2, 31.5e9 * 0.41 / 2},
-                   {RESOURCE_PCIE_DOWN, "switch", 2, 2, 31.5e9 * 0.41 / 2},
+         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_UP, "switch", 2, 2, 31.5e9 / 2},
+                   {RESOURCE_PCIE_DOWN, "switch", 2, 2, 31.5e9 / 2},
                    {RESOURCE_HOST_MEMORY, NULL, 4, 4, 25e9}}},
         {.what = "two 4090 on two sockets",
          .cluster = "rtx-4090-pcie",
          .overrides = {GEFORCE(2, "roots: [{gpus: 0, numa: 0}, {gpus: 1, numa: 1}]")},
          .hosts = 1,
          .hops = {.host_memory = 1, .socket = 1},
-         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.41},
+         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.165},
                    {RESOURCE_SOCKET, NULL, 1, 1, 20e9},
                    {RESOURCE_HOST_MEMORY, NULL, 2, 2, 50e9}}},
         {.what = "four 4090, two below a switch on each socket",
@@ -193,10 +193,10 @@ static void test_pcie(void)
          .overrides = {GEFORCE(4, "switches: [{gpus: 0-1}, {gpus: 2-3, numa: 1}]")},
          .hosts = 1,
          .hops = {.host_memory = 3, .socket = 1.5},
-         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_UP, "switch", 2, 2, 31.5e9 * 0.41 / 2},
-                   {RESOURCE_PCIE_DOWN, "switch", 2, 2, 31.5e9 * 0.41 / 2},
+         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_UP, "switch", 2, 2, 31.5e9 / 2},
+                   {RESOURCE_PCIE_DOWN, "switch", 2, 2, 31.5e9 / 2},
                    {RESOURCE_SOCKET, NULL, 1, 1, 20e9},
                    {RESOURCE_HOST_MEMORY, NULL, 4, 4, 25e9}}},
         {.what = "the same with the sockets dealt out: the ring is ordered by nearness, 0-2-1-3",
@@ -204,8 +204,8 @@ static void test_pcie(void)
          .overrides = {GEFORCE(4, "switches: [{gpus: [0, 2]}, {gpus: [1, 3], numa: 1}]")},
          .hosts = 1,
          .hops = {.host_memory = 3, .socket = 1.5},
-         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.41},
-                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.41},
+         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.165},
+                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.165},
                    {RESOURCE_PCIE_UP, "switch", 2, 2, 0},
                    {RESOURCE_PCIE_DOWN, "switch", 2, 2, 0},
                    {RESOURCE_SOCKET, NULL, 1, 1, 20e9},
@@ -216,10 +216,10 @@ static void test_pcie(void)
                        "host.pcie.p2p=direct", "host.pcie.link=pcie4"},
          .hosts = 1,
          .hops = {.pcie = 3, .socket = 1.5},
-         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.63},
-                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.63},
-                   {RESOURCE_PCIE_UP, "switch", 1, 1, 31.5e9 * 0.63},
-                   {RESOURCE_PCIE_DOWN, "switch", 1, 1, 31.5e9 * 0.63},
+         .loads = {{RESOURCE_PCIE_UP, "GPU", 1, 1, 31.5e9 * 0.8},
+                   {RESOURCE_PCIE_DOWN, "GPU", 1, 1, 31.5e9 * 0.8},
+                   {RESOURCE_PCIE_UP, "switch", 1, 1, 31.5e9 * 0.8},
+                   {RESOURCE_PCIE_DOWN, "switch", 1, 1, 31.5e9 * 0.8},
                    {RESOURCE_SOCKET, NULL, 1, 1, 20e9}}},
         {.what = "pairs with bridges: PCIe for every second hop",
          .cluster = "rtx-4090-pcie",
@@ -228,9 +228,9 @@ static void test_pcie(void)
                        "links: [{gpus: [0, 2]}, {gpus: [1, 3]}]}"},
          .hosts = 1,
          .hops = {.scale_up = 1.5, .pcie = 1.5},
-         .loads = {{RESOURCE_SCALE_UP_LINK, NULL, 1, 1, 300e9 * 0.76},
-                   {RESOURCE_PCIE_UP, NULL, 1, 1, 31.5e9 * 0.63},
-                   {RESOURCE_PCIE_DOWN, NULL, 1, 1, 31.5e9 * 0.63}}},
+         .loads = {{RESOURCE_SCALE_UP_LINK, NULL, 1, 1, 300e9 * 0.79},
+                   {RESOURCE_PCIE_UP, NULL, 1, 1, 31.5e9 * 0.8},
+                   {RESOURCE_PCIE_DOWN, NULL, 1, 1, 31.5e9 * 0.8}}},
         {.what =
              "DGX A100: two GPUs and two NICs below each switch, four hosts: an eighth of a byte "
              "through each NIC and its slot, nothing up to the sockets",
@@ -241,7 +241,7 @@ static void test_pcie(void)
                        "1}]}"},
          .hosts = 4,
          .hops = {.scale_up = 28, .network = 3},
-         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 7.0 / 8, 7.0 / 8, 300e9 * 0.76 * 8 / 7},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 7.0 / 8, 7.0 / 8, 300e9 * 0.79 * 8 / 7},
                    {RESOURCE_SCALE_UP_IN, NULL, 7.0 / 8, 7.0 / 8, 0},
                    {RESOURCE_PCIE_UP, NULL, 1.0 / 8, 1.0 / 8, 0},
                    {RESOURCE_PCIE_DOWN, NULL, 1.0 / 8, 1.0 / 8, 0},
@@ -277,8 +277,8 @@ static void test_fabric(void)
          .overrides = {NVL72},
          .hosts = 18,
          .hops = {.scale_up = 71},
-         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 1, 1, 900e9 * 0.69},
-                   {RESOURCE_SCALE_UP_IN, NULL, 1, 1, 900e9 * 0.69}}},
+         .loads = {{RESOURCE_SCALE_UP_OUT, NULL, 1, 1, 900e9 * 0.78},
+                   {RESOURCE_SCALE_UP_IN, NULL, 1, 1, 900e9 * 0.78}}},
         {.what = "two of them: left once by 72, through 72 NICs",
          .cluster = "gb200-nvl72",
          .overrides = {NVL72},
