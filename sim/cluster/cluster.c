@@ -170,6 +170,27 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
     return status;
 }
 
+double cluster_base_s(const struct cluster *cluster, enum protocol protocol)
+{
+    const double base_s = cluster->collective_base_s;
+    return base_s >= 0 ? base_s : cluster->library.base_s[protocol];
+}
+
+/* As many as NICs feed, no more than the rings of a host. */
+int64_t cluster_channels(const struct cluster *cluster, int64_t nics)
+{
+    const int64_t stated = nics > 0 ? cluster->channels : cluster->channels_one_host;
+    if (stated >= 0)
+        return stated;
+    const bool is_scale_up = cluster->scale_up != SCALE_UP_NONE;
+    const int64_t in_host =
+        is_scale_up ? cluster->scale_up_link.channels : cluster->tree.pcie.channels;
+    if (nics == 0)
+        return in_host;
+    const int64_t across = cluster->library.channels_per_nic * nics;
+    return in_host > 0 && in_host < across ? in_host : across;
+}
+
 void cluster_release(struct cluster *cluster)
 {
     calibration_release(&cluster->calibration);

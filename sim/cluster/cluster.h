@@ -140,6 +140,11 @@ struct cluster {
     int64_t override_count;
 };
 
+/* Before the first step of a collective, and the SMs that it holds over so many NICs a host in use
+   (0: inside one host). */
+double cluster_base_s(const struct cluster *cluster, enum protocol protocol);
+int64_t cluster_channels(const struct cluster *cluster, int64_t nics);
+
 struct cluster_config;                         /* as bound: cluster_config.h */
 extern const struct field_table cluster_table; /* struct_bytes: the bound struct */
 

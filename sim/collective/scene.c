@@ -75,8 +75,7 @@ bool scene_has_protocol(const struct scene *scene, enum protocol protocol)
 
 double scene_base_s(const struct scene *scene, enum protocol protocol)
 {
-    const double base_s = scene->cluster->collective_base_s;
-    return base_s >= 0 ? base_s : scene->library->base_s[protocol];
+    return cluster_base_s(scene->cluster, protocol);
 }
 
 double scene_hops_s(const struct scene *scene, const struct traffic *ring, enum protocol protocol)
@@ -114,20 +113,9 @@ double scene_level_s(const struct scene *scene, enum protocol protocol)
            (protocol == PROTOCOL_SIMPLE ? out->pipelined_latency_s : 0);
 }
 
-/* As many as NICs feed, no more than the rings of a host. */
 int64_t scene_channels(const struct scene *scene)
 {
-    const struct cluster *cluster = scene->cluster;
-    const int64_t stated = scene->hosts == 1 ? cluster->channels_one_host : cluster->channels;
-    if (stated >= 0)
-        return stated;
-    const bool is_scale_up = cluster->scale_up != SCALE_UP_NONE;
-    const int64_t in_host =
-        is_scale_up ? cluster->scale_up_link.channels : cluster->tree.pcie.channels;
-    if (scene->hosts == 1)
-        return in_host;
-    const int64_t across = scene->library->channels_per_nic * scene->layout->nics_per_host;
-    return in_host > 0 ? least(in_host, across) : across;
+    return cluster_channels(scene->cluster, scene->hosts > 1 ? scene->layout->nics_per_host : 0);
 }
 
 bool resource_is_network(enum resource_kind kind)

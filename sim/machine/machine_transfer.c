@@ -75,12 +75,12 @@ static void plan_transfer(const struct pair *pair, const struct transfer *transf
     *phase->flows = *flow;
     *plan = (struct flow_plan){.phases = phase, .phase_count = 1};
     if (!setup->ideal.latency) {
-        plan->base_s = cluster->collective_base_s;
+        plan->base_s = cluster_base_s(cluster, PROTOCOL_SIMPLE);
         phase->latency_s = way_latency_s(cluster, &pair->way);
     }
     if (!setup->ideal.contention)
-        plan->channels =
-            pair->way.hops.network > 0 ? cluster->channels : cluster->channels_one_host;
+        plan->channels = cluster_channels(
+            cluster, pair->way.hops.network > 0 ? setup->layout->nics_per_host : 0);
     plan->alone_s = plan->base_s + phase->latency_s + transfer->bytes / pair->rate;
 }
 
