@@ -74,7 +74,7 @@ static void add_loads(struct arena *arena, const struct layout *layout, const st
             const struct traffic_load *from = &haul->traffic->loads[j];
             const struct resource *resource = &layout->resources[from->resource];
             const double times =
-                resource_is_network(resource->kind) ? haul->network : haul->in_host;
+                traffic_is_network(haul->traffic, resource->kind) ? haul->network : haul->in_host;
             const double alone = resource->capacity / (from->effort * times);
             if (alone < slowest) {
                 slowest = alone;

@@ -118,8 +118,16 @@ int64_t scene_channels(const struct scene *scene)
     return cluster_channels(scene->cluster, scene->hosts > 1 ? scene->layout->nics_per_host : 0);
 }
 
-bool resource_is_network(enum resource_kind kind)
+static bool is_pcie(enum resource_kind kind)
 {
+    return kind == RESOURCE_PCIE_UP || kind == RESOURCE_PCIE_DOWN || kind == RESOURCE_SOCKET ||
+           kind == RESOURCE_HOST_MEMORY;
+}
+
+bool traffic_is_network(const struct traffic *traffic, enum resource_kind kind)
+{
+    if (is_pcie(kind))
+        return !(traffic->hops.pcie > 0 || traffic->hops.host_memory > 0);
     return kind == RESOURCE_NIC_OUT || kind == RESOURCE_NIC_IN || kind == RESOURCE_FABRIC_UP ||
            kind == RESOURCE_FABRIC_DOWN;
 }
@@ -131,8 +139,8 @@ static double wire_share(const struct scene *scene, enum resource_kind kind, enu
                              kind == RESOURCE_SCALE_UP_LINK;
     if (is_scale_up)
         return link_share(&scene->cluster->scale_up_link, protocol);
-    return link_share(resource_is_network(kind) ? &scene->cluster->nic_link : scene->pcie,
-                      protocol);
+    return link_share(
+        traffic_is_network(scene->ring, kind) ? &scene->cluster->nic_link : scene->pcie, protocol);
 }
 
 void offer_haul(const struct scene *scene, struct offer *offer, const struct haul *haul)
@@ -143,7 +151,7 @@ void offer_haul(const struct scene *scene, struct offer *offer, const struct hau
     for (int32_t i = 0; i < haul->traffic->load_count; i++) {
         const struct traffic_load *load = &haul->traffic->loads[i];
         const struct resource *resource = &scene->layout->resources[load->resource];
-        const bool is_network = resource_is_network(resource->kind);
+        const bool is_network = traffic_is_network(haul->traffic, resource->kind);
         const double times = is_network ? haul->network : haul->in_host;
         if (!(times > 0))
             continue;

@@ -84,7 +84,8 @@ double scene_level_s(const struct scene *scene, enum protocol protocol);
 /* SMs held. */
 int64_t scene_channels(const struct scene *scene);
 
-bool resource_is_network(enum resource_kind kind);
+/* … and the PCIe wires on the way to a NIC, where no hop between GPUs passes PCIe. */
+bool traffic_is_network(const struct traffic *traffic, enum resource_kind kind);
 
 /* Adds a haul and lowers the caps by it. */
 void offer_haul(const struct scene *scene, struct offer *offer, const struct haul *haul);
