@@ -45,7 +45,7 @@ static void test_every_shipped_cluster_loads(void)
         fixture_release(&fixture);
     }
     check_context(NULL);
-    CHECK_TRUE(count >= 10);
+    CHECK_TRUE(count >= 80);
     arena_release(&arena);
 }
 

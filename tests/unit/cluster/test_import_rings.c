@@ -28,29 +28,30 @@ static double ring_rate(struct cluster_fixture *fixture, int64_t hosts, bool is_
 struct shipped_pair {
     const char *file, *gpu_flag, *shipped;
     int64_t hosts;
+    const char *nic_flag;
 };
 
 static const struct shipped_pair shipped_pairs[] = {
-    {"dgx1v_hybrid_cube_mesh_reconstructed.xml", NULL, "dgx-1-v100", 1},
-    {"dgx1v_hybrid_cube_mesh_reconstructed.xml", NULL, "dgx-1-v100", 2},
-    {"dgx1v_topo_m.txt", "v100-sxm2-32gb", "dgx-1-v100", 1},
-    {"dgx1v_topo_m.txt", "v100-sxm2-32gb", "dgx-1-v100", 4},
-    {"dgx_a100_reconstructed.xml", NULL, "dgx-a100-40gb", 1},
-    {"dgx_a100_reconstructed.xml", NULL, "dgx-a100-40gb", 4},
-    {"azure_ndv4.xml", "a100-sxm4-40gb", "dgx-a100-40gb", 1},
-    {"azure_ndv4.xml", "a100-sxm4-40gb", "dgx-a100-40gb", 2},
-    {"azure_ndv5.xml", "h100-sxm5-80gb", "dgx-h100", 1},
-    {"azure_ndv5.xml", "h100-sxm5-80gb", "dgx-h100", 8},
-    {"aws_p4d.xml", NULL, "p4d-a100-40gb", 1},
-    {"aws_p4d.xml", NULL, "p4d-a100-40gb", 2},
-    {"aws_p5_48xl.xml", "h100-sxm5-80gb", "dgx-h100", 1},
-    {"h100_hgx_8nic_topo_m.txt", "h100-sxm5-80gb", "dgx-h100", 2},
-    {"gcp_a3ultra_8gpu_8nic_topo_m.txt", "h200-sxm-141gb", "dgx-h200", 2},
-    {"h200_flat_vm_extended.xml", NULL, "dgx-h200", 2},
-    {"a800_8gpu_9nic_topo_m.txt", "a800-sxm4-80gb", "a800-8gpu", 1},
-    {"a800_8gpu_9nic_topo_m.txt", "a800-sxm4-80gb", "a800-8gpu", 2},
-    {"amd_8p_940.xml", NULL, "mi300x-8gpu", 1},
-    {"amd_8p_940.xml", NULL, "mi300x-8gpu", 2},
+    {"dgx1v_hybrid_cube_mesh_reconstructed.xml", NULL, "dgx-1-v100", 1, NULL},
+    {"dgx1v_hybrid_cube_mesh_reconstructed.xml", NULL, "dgx-1-v100", 2, NULL},
+    {"dgx1v_topo_m.txt", "v100-sxm2-32gb", "dgx-1-v100", 1, NULL},
+    {"dgx1v_topo_m.txt", "v100-sxm2-32gb", "dgx-1-v100", 4, NULL},
+    {"dgx_a100_reconstructed.xml", NULL, "dgx-a100-40gb", 1, NULL},
+    {"dgx_a100_reconstructed.xml", NULL, "dgx-a100-40gb", 4, NULL},
+    {"azure_ndv4.xml", "a100-sxm4-40gb", "dgx-a100-40gb", 1, NULL},
+    {"azure_ndv4.xml", "a100-sxm4-40gb", "dgx-a100-40gb", 2, NULL},
+    {"azure_ndv5.xml", "h100-sxm5-80gb", "dgx-h100", 1, NULL},
+    {"azure_ndv5.xml", "h100-sxm5-80gb", "dgx-h100", 8, NULL},
+    {"aws_p4d.xml", NULL, "p4d-a100-40gb", 1, NULL},
+    {"aws_p4d.xml", NULL, "p4d-a100-40gb", 2, "efa100-p4d"},
+    {"aws_p5_48xl.xml", "h100-sxm5-80gb", "dgx-h100", 1, NULL},
+    {"h100_hgx_8nic_topo_m.txt", "h100-sxm5-80gb", "dgx-h100", 2, NULL},
+    {"gcp_a3ultra_8gpu_8nic_topo_m.txt", "h200-sxm-141gb", "dgx-h200", 2, NULL},
+    {"h200_flat_vm_extended.xml", NULL, "dgx-h200", 2, NULL},
+    {"a800_8gpu_9nic_topo_m.txt", "a800-sxm4-80gb", "a800-8gpu", 1, NULL},
+    {"a800_8gpu_9nic_topo_m.txt", "a800-sxm4-80gb", "a800-8gpu", 2, NULL},
+    {"amd_8p_940.xml", NULL, "mi300x-8gpu", 1, NULL},
+    {"amd_8p_940.xml", NULL, "mi300x-8gpu", 2, NULL},
 };
 
 static void test_as_shipped(void)
@@ -59,7 +60,8 @@ static void test_as_shipped(void)
         const struct shipped_pair *pair = &shipped_pairs[k];
         struct imported imported;
         struct cluster_fixture shipped;
-        import_file(&imported, pair->file, &(struct import_options){.gpu = pair->gpu_flag});
+        import_file(&imported, pair->file,
+                    &(struct import_options){.gpu = pair->gpu_flag, .nic_link = pair->nic_flag});
         fixture_init(&shipped, pair->shipped, NULL);
         check_context("%s, %d hosts", pair->file, (int)pair->hosts);
         CHECK_NEAR(ring_rate(&imported.fixture, pair->hosts, false),
