@@ -178,6 +178,20 @@ static void split_whole(struct arena *arena, const struct layout *layout, struct
         (struct group_class){.instances = 1, .view = layout, .classes = classes};
 }
 
+static struct splitter splitter_new(struct arena *arena, struct arena *scratch,
+                                    const struct layout *layout, struct group_split *split)
+{
+    return (struct splitter){
+        .arena = arena,
+        .layout = layout,
+        .split = split,
+        .members = ARENA_ARRAY(scratch, int64_t, layout->class_count),
+        .hosts = ARENA_ARRAY(scratch, int64_t, layout->class_count),
+        .last_host = ARENA_ARRAY(scratch, int64_t, layout->class_count),
+        .seen = ARENA_ARRAY(scratch, int32_t, layout->each->unfolded->resource_count),
+        .used = ARENA_ARRAY(scratch, int64_t, layout->resource_count)};
+}
+
 /* Groups of one: each class by itself, nothing to move. */
 static void split_single(struct arena *arena, const struct layout *layout,
                          struct group_split *split)
@@ -220,15 +234,7 @@ void group_split_build(struct arena *arena, const struct layout *layout, const s
     if (layout->each == NULL)
         BUG("the layout was not built for groups of %lld ranks", (long long)group->ranks);
     struct arena scratch = {0};
-    struct splitter splitter = {
-        .arena = arena,
-        .layout = layout,
-        .split = split,
-        .members = ARENA_ARRAY(&scratch, int64_t, layout->class_count),
-        .hosts = ARENA_ARRAY(&scratch, int64_t, layout->class_count),
-        .last_host = ARENA_ARRAY(&scratch, int64_t, layout->class_count),
-        .seen = ARENA_ARRAY(&scratch, int32_t, layout->each->unfolded->resource_count),
-        .used = ARENA_ARRAY(&scratch, int64_t, layout->resource_count)};
+    struct splitter splitter = splitter_new(arena, &scratch, layout, split);
     for (int32_t i = 0; i < layout->class_count; i++)
         split->item_of[i] = -1;
     split->items = ARENA_ARRAY(arena, struct group_class, layout->class_count);
@@ -245,4 +251,20 @@ void group_split_build(struct arena *arena, const struct layout *layout, const s
     for (int32_t i = 0; i < split->count; i++)
         finish_shares(layout, &split->items[i]);
     arena_release(&scratch);
+}
+
+const struct layout *group_view(struct arena *arena, const struct layout *layout,
+                                const struct group *group, int64_t first_rank)
+{
+    struct arena scratch = {0};
+    struct group_class item = {.instances = 1, .first_rank = first_rank};
+    struct group_split split = {.group = *group,
+                                .items = &item,
+                                .count = 1,
+                                .item_of = ARENA_ARRAY(&scratch, int32_t, layout->class_count),
+                                .seat_of = ARENA_ARRAY(&scratch, int32_t, layout->class_count)};
+    struct splitter splitter = splitter_new(arena, &scratch, layout, &split);
+    describe_item(&splitter, 0);
+    arena_release(&scratch);
+    return item.view;
 }

@@ -99,5 +99,9 @@ struct group group_whole(const struct layout *view);
 /* The layout must be built for the group, unless that spans all ranks. */
 void group_split_build(struct arena *arena, const struct layout *layout, const struct group *group,
                        struct group_split *split);
+/* What a group of this shape sees whose first member is `first_rank`; it need not be one of those
+   that tile the ranks. The layout must be built for groups. */
+const struct layout *group_view(struct arena *arena, const struct layout *layout,
+                                const struct group *group, int64_t first_rank);
 
 #endif

@@ -4,15 +4,16 @@
  * All members of a rank class have their neighbour at a hop in one class (cluster/group_layout.h),
  * so a (communicator, hop, sender's class) is one pair of classes: a meeting with two seats, of the
  * sender and of the receiver, with turns of its own. When both have arrived the bytes go as one
- * activity: base + step latency of the way, then bytes at no more than the slowest wire of it
- * reaches. It loads each wire of the way in its own direction, for all pairs that use it: with P
- * pairs that put a bytes each on resources of which there are N, P · a / N.
+ * activity, with the latency, protocol and SMs of a send-receive of the two
+ * (collective/exchange.h), at no more than the slowest wire of the way reaches. It loads each wire
+ * of the way in its own direction, for all pairs that use it: with P pairs that put a bytes each on
+ * resources of which there are N, P · a / N.
  *
  * Example: 8 GPUs a host send to the next host over a NIC of 1 GB/s that they share: 1/8 GB/s each,
  * while the other direction of the NIC is free.
  *
- * Left out: NCCL's choice of channels for point to point (those of collectives are taken), eager
- * sends of some kilobytes that do not wait for the receiver.
+ * Left out: eager sends of some kilobytes that do not wait for the receiver. Two GPUs of unequal
+ * local index on two hosts count as two of the sender's, but for the wires.
  */
 #include <math.h>
 
@@ -22,19 +23,10 @@
 struct pair {
     struct machine *machine;
     int32_t channel, sender, receiver; /* classes */
+    const struct layout *view;         /* what the two see */
     struct traffic way;
-    double rate; /* of one pair alone */
+    double rate; /* that its slowest wire reaches */
 };
-
-static double way_latency_s(const struct cluster *cluster, const struct traffic *way)
-{
-    const struct hop_counts *hops = &way->hops;
-    return hops->scale_up * cluster->scale_up_link.step_latency_s +
-           hops->pcie * cluster->tree.pcie.step_latency_s +
-           hops->host_memory * cluster->tree.staged.step_latency_s +
-           hops->network * cluster->nic_link.step_latency_s +
-           hops->fabric_switches * cluster->fabric.hop_latency_s + way->extra_latency_s;
-}
 
 /* Bytes over one instance of each resource for a byte of every pair, HBM at both ends included. */
 static struct flow pair_flow(const struct pair *pair, double *sums)
@@ -58,30 +50,55 @@ static struct flow pair_flow(const struct pair *pair, double *sums)
             (struct demand){i, sums[i] * pairs / (double)layout->resources[i].instances};
         sums[i] = 0;
     }
-    const bool is_slowed = !is_free && pair->way.hops.network < 1;
-    flow.weight = flow.cap = pair->rate;
-    flow.cap_beside = is_slowed ? flow.cap / layout->cluster->comm_slowdown : flow.cap;
     return flow;
 }
 
 static void plan_transfer(const struct pair *pair, const struct transfer *transfer,
-                          const struct flow *flow, struct flow_plan *plan)
+                          const struct flow *flow, struct flow_plan *to)
 {
-    const struct machine_setup *setup = pair->machine->setup;
-    const struct cluster *cluster = setup->layout->cluster;
-    struct flow_phase *phase = ARENA_NEW(pair->machine->arena, struct flow_phase);
-    *phase = (struct flow_phase){.rounds = 1, .bytes = transfer->bytes, .flow_count = 1};
-    phase->flows = ARENA_NEW(pair->machine->arena, struct flow);
+    struct machine *machine = pair->machine;
+    const struct ideal *ideal = &machine->setup->ideal;
+    const struct plan_options options = {.is_latency_free = ideal->latency,
+                                         .is_contention_free = ideal->contention};
+    const struct group both = group_whole(pair->view);
+    struct plan plan = {0};
+    if (plan_build(machine->arena, pair->view, &both, COLLECTIVE_SEND_RECV, transfer->bytes,
+                   &options, &plan, machine->diag) != STATUS_OK)
+        BUG("two ranks of a layout cannot reach each other");
+    *to = (struct flow_plan){.base_s = plan.base_s, .channels = plan.channels};
+    to->alone_s = plan.base_s;
+    if (plan.phase_count == 0)
+        return;
+    const struct phase *from = &plan.phases[0];
+    struct flow_phase *phase = ARENA_NEW(machine->arena, struct flow_phase);
+    phase->rounds = phase->flow_count = 1;
+    phase->latency_s = from->latency_s;
+    phase->bytes = from->bytes;
+    phase->flows = ARENA_NEW(machine->arena, struct flow);
     *phase->flows = *flow;
-    *plan = (struct flow_plan){.phases = phase, .phase_count = 1};
-    if (!setup->ideal.latency) {
-        plan->base_s = cluster_base_s(cluster, PROTOCOL_SIMPLE);
-        phase->latency_s = way_latency_s(cluster, &pair->way);
+    phase->flows->cap = phase->flows->weight = fmin(pair->rate, from->cap_bytes_per_s);
+    phase->flows->cap_beside = fmin(pair->rate, from->cap_beside_bytes_per_s);
+    to->phases = phase;
+    to->phase_count = 1;
+    to->alone_s += phase->latency_s + phase->bytes / phase->flows->cap;
+}
+
+/* Two ranks as a group. */
+static const struct layout *pair_view(const struct machine *machine, int64_t from, int64_t to)
+{
+    const struct layout *layout = machine->setup->layout;
+    const int64_t gpus = layout->gpus_per_host;
+    const int64_t a = from / gpus, b = to / gpus;
+    struct group group = {.ranks = 2, .hosts = 1, .ranks_per_host = 2};
+    int64_t first = from < to ? from : to;
+    group.stride = from < to ? to - from : from - to;
+    if (a != b) {
+        group.hosts = 2;
+        group.ranks_per_host = 1;
+        group.stride = (a < b ? b - a : a - b) * gpus;
+        first = (a < b ? a : b) * gpus + from % gpus;
     }
-    if (!setup->ideal.contention)
-        plan->channels = cluster_channels(
-            cluster, pair->way.hops.network > 0 ? setup->layout->nics_per_host : 0);
-    plan->alone_s = plan->base_s + phase->latency_s + transfer->bytes / pair->rate;
+    return group_view(machine->arena, layout, &group, first);
 }
 
 /* The same transfers as sender and receiver list them. */
@@ -115,6 +132,7 @@ static void pair_set_up(struct pair *pair, double *sums, struct comm_state *comm
     const int64_t from = layout->classes[pair->sender].first_rank;
     const int64_t to = group_neighbour(group, from, pair->channel % 2 == 0 ? 1 : -1);
     pair->receiver = layout->each->class_of[to];
+    pair->view = pair_view(machine, from, to);
     layout_transfer(machine->arena, layout->each->unfolded, from, to, &pair->way);
     pair->rate = HUGE_VAL;
     for (int32_t i = 0; i < pair->way.load_count; i++) {
