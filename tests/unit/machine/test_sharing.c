@@ -209,12 +209,23 @@ static void check_copies(const char *uplink, double gather_bytes, double gather_
     arena_release(&texts);
 }
 
-/* Each GPU copies 1 GB to the host; the two share the uplink, or are bound by their slots. */
-static void test_copies_share_an_uplink(void)
+/*
+ * Each GPU copies 1 GB to the host. Alone the two share the uplink: 2 s. An all-gather of 2 GB
+ * sends 1 GB from slot to slot, below the switch: 1 s alone. Together each slot's way up is shared
+ * half and half, which is what the uplink leaves of the copies anyway: 2 s both. With an uplink of
+ * 0.5 GB/s the copies get a quarter each, 4 s, and the all-gather the other three: 1.333 s. With
+ * one of 4 GB/s the slots alone bind: half and half until both are done at 2 s, or until an
+ * all-gather of half the bytes is done at 1 s.
+ */
+static void test_copy_beside_gather(void)
 {
     check_copies("", 0, 0, 2);
     check_copies(", uplink_bandwidth: 0.5 GB/s", 0, 0, 4);
     check_copies(", uplink_bandwidth: 4 GB/s", 0, 0, 1);
+    check_copies("", 2e9, 2, 2);
+    check_copies(", uplink_bandwidth: 0.5 GB/s", 2e9, 4.0 / 3, 4);
+    check_copies(", uplink_bandwidth: 4 GB/s", 2e9, 2, 2);
+    check_copies(", uplink_bandwidth: 4 GB/s", 1e9, 1, 1.5);
 }
 
 /* ---- network: messages -------------------------------------------------------------------- */
@@ -292,7 +303,7 @@ const struct check_case sharing_cases[] = {
     {"caps leave room", test_caps_leave_room},
     {"meshes meet", test_meshes_meet},
     {"one slow NIC", test_one_slow_nic},
-    {"copies share an uplink", test_copies_share_an_uplink},
+    {"copy beside gather", test_copy_beside_gather},
     {"messages agree alone", test_messages_agree_alone},
     {"messages differ in gaps", test_messages_differ_in_gaps},
     {"messages differ on unequal links", test_messages_differ_on_unequal_links},
