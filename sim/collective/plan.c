@@ -45,18 +45,20 @@ static double cap_beside(const struct cluster *cluster, const struct offer *offe
     return fmin(offer->host_cap / slowdown, offer->network_cap);
 }
 
-/* Two hauls of one offer over the same wire: the one that carries more of it stands for both. */
-static void add_load(struct phase *phase, const struct load *load)
+/* Two hauls of one offer over the same wire: the one that carries more of it stands for both.
+   `places`: by resource, one more than where it stands among the loads. */
+static void add_load(struct phase *phase, const struct load *load, int32_t *places)
 {
     if (!(load->per_byte > 0))
         return;
-    for (int32_t i = 0; i < phase->load_count; i++) {
-        if (phase->loads[i].resource == load->resource) {
-            phase->loads[i].per_byte = fmax(phase->loads[i].per_byte, load->per_byte);
-            return;
-        }
+    int32_t *place = &places[load->resource];
+    if (*place > 0) {
+        struct load *known = &phase->loads[*place - 1];
+        known->per_byte = fmax(known->per_byte, load->per_byte);
+        return;
     }
     phase->loads[phase->load_count++] = *load;
+    *place = phase->load_count;
 }
 
 static void add_loads(struct arena *arena, const struct layout *layout, const struct offer *offer,
@@ -66,6 +68,8 @@ static void add_loads(struct arena *arena, const struct layout *layout, const st
     for (int32_t i = 0; i < offer->haul_count; i++)
         most += offer->hauls[i].traffic->load_count;
     phase->loads = ARENA_ARRAY(arena, struct load, most);
+    struct arena scratch = {0};
+    int32_t *places = ARENA_ARRAY(&scratch, int32_t, layout->resource_count);
     double slowest = INFINITY; /* of what a ring reaches over each: names what bounds the phase */
     phase->bottleneck = -1;
     for (int32_t i = 0; i < offer->haul_count; i++) {
@@ -80,11 +84,12 @@ static void add_loads(struct arena *arena, const struct layout *layout, const st
                 slowest = alone;
                 phase->bottleneck = from->resource;
             }
-            add_load(phase, &(struct load){from->resource, from->per_byte * times});
+            add_load(phase, &(struct load){from->resource, from->per_byte * times}, places);
         }
     }
     for (int32_t i = 0; i < layout->class_count; i++)
-        add_load(phase, &(struct load){layout->classes[i].hbm, hbm});
+        add_load(phase, &(struct load){layout->classes[i].hbm, hbm}, places);
+    arena_release(&scratch);
 }
 
 static void add_phase(struct arena *arena, const struct layout *layout, const struct offer *offer,
