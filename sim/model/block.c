@@ -28,10 +28,12 @@ void linear_forward(struct block *block, const struct linear *linear)
                      (double)linear->tokens * inputs);
         cast_fp8(block, &block->forward, linear->name, ".weight", (double)linear->outputs * inputs);
     }
+    lora_dequantize(block, &block->forward, linear);
     emit_gemm(
         &block->forward, linear->name,
         (struct gemm_shape){
             .m = linear->tokens, .n = linear->outputs, .k = linear->inputs, .is_fp8 = is_fp8});
+    lora_forward(block, linear);
 }
 
 /*
@@ -57,10 +59,15 @@ void linear_backward(struct block *block, const struct linear *linear)
     bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
     if (is_fp8)
         cast_fp8_grads(block, linear);
+    lora_dequantize(block, sink, linear);
     emit_gemm(
         sink, join_names(block->arena, linear->name, ".input_grad"),
         (struct gemm_shape){
             .m = linear->tokens, .n = linear->inputs, .k = linear->outputs, .is_fp8 = is_fp8});
+    if (lora_is_on(block->shape)) {
+        lora_backward(block, linear);
+        return;
+    }
     emit_gemm(
         sink, join_names(block->arena, linear->name, ".weight_grad"),
         (struct gemm_shape){
@@ -79,7 +86,7 @@ void linear_backward(struct block *block, const struct linear *linear)
 int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows)
 {
     return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes,
-                                   block->tokens * width, rows);
+                                   block->tokens * width, rows, lora_is_on(block->shape));
 }
 
 static void norm(struct block *block, struct kernel_sink *sink, const char *name,
@@ -142,8 +149,9 @@ static void norm_child(struct block *block, const char *name, bool follows_resid
 static void attention_child(struct block *block, const struct attention_part *part, bool owns_input)
 {
     int64_t saved = attention_saved_bytes(block, part);
+    block->prefix = part->is_cross ? "cross_attn." : "self_attn.";
     attention_forward(block, part);
-    if (!owns_input)
+    if (!owns_input && attention_keeps_input(block, part))
         saved -= block->hidden_bytes;
     end_child(block, PART_ATTENTION, part->is_cross ? "cross_attn" : "self_attn", saved,
               owns_input ? block->hidden_bytes : 0);
@@ -152,8 +160,9 @@ static void attention_child(struct block *block, const struct attention_part *pa
 static void mlp_child(struct block *block, bool owns_input)
 {
     int64_t saved = mlp_saved_bytes(block);
+    block->prefix = "mlp.";
     mlp_forward(block);
-    if (!owns_input)
+    if (!owns_input && mlp_keeps_input(block))
         saved -= block->hidden_bytes;
     end_child(block, PART_MLP, "mlp", saved, owns_input ? block->hidden_bytes : 0);
 }
@@ -204,7 +213,7 @@ static void build_forward(struct block *block)
         norm_child(block, "post_attention_layernorm", false);
     attention_child(block, &self, true);
     if (is_parallel) {
-        mlp_child(block, !has_one_norm);
+        mlp_child(block, !has_one_norm || !attention_keeps_input(block, &self));
         dropout(block, &block->forward, "attention.dropout");
         block_op(block, &block->forward, FUSION_RESIDUAL_INSIDE, "attention.residual",
                  (double)block->tokens * (double)block->net->h);
@@ -308,7 +317,7 @@ static void count_flop(struct block *block)
         flop += attention_gemm_flop(block, &cross);
         block->attention_flop += 2.0 * attention_score_count(block, &cross) * width;
     }
-    block->kind->model_flop = flop + block->attention_flop;
+    block->kind->model_flop = flop + block->attention_flop + block->lora_flop;
 }
 
 void block_build(struct arena *arena, const struct network *net, const struct train_shape *shape,
@@ -329,16 +338,16 @@ void block_build(struct arena *arena, const struct network *net, const struct tr
                           .element_bytes = dtype_bytes(shape->compute_dtype)};
     enum kernel_impl impl = block.mode == FUSION_COMPILED ? IMPL_INDUCTOR : IMPL_EAGER;
     block.hidden_bytes = block.tokens * net->h * block.element_bytes;
-    block.forward =
-        (struct kernel_sink){arena, &kind->forward, PASS_FORWARD, shape->compute_dtype, impl};
-    block.backward =
-        (struct kernel_sink){arena, &kind->backward, PASS_BACKWARD, shape->compute_dtype, impl};
+    block.forward = (struct kernel_sink){
+        arena, &kind->forward, PASS_FORWARD, shape->compute_dtype, impl, lora_is_on(shape)};
+    block.backward = (struct kernel_sink){
+        arena, &kind->backward, PASS_BACKWARD, shape->compute_dtype, impl, lora_is_on(shape)};
     kind->role = MODULE_BLOCK;
     kind->label = spec->label;
     network_block_params(net, spec, add_param, &block);
+    build_forward(&block);
     kind->params = block.params.items;
     kind->param_count = block.params.count;
-    build_forward(&block);
     build_backward(&block);
     count_flop(&block);
     block_memory(&block);

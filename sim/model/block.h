@@ -37,6 +37,8 @@ struct block {
     int64_t tokens, element_bytes;
     int64_t hidden_bytes; /* all tokens, h wide */
     struct kernel_sink forward, backward;
+    const char *prefix; /* of the part being built: "self_attn." */
+    double lora_flop;   /* of the adapters, forward */
     struct block_child children[BLOCK_CHILDREN_MAX];
     int32_t child_count;
     int32_t needed_end; /* of the part being built */
@@ -57,6 +59,22 @@ struct linear {
 void linear_forward(struct block *block, const struct linear *linear);
 void linear_backward(struct block *block, const struct linear *linear);
 
+/* lora.c: what adapters add to a linear layer, and what freezing takes away. */
+bool lora_is_on(const struct train_shape *shape);
+bool lora_has_target(const struct train_shape *shape, const char *linear);
+void lora_dequantize(struct block *block, struct kernel_sink *sink, const struct linear *linear);
+void lora_forward(struct block *block, const struct linear *linear);
+void lora_backward(struct block *block, const struct linear *linear);
+/* Whether autograd keeps the layer's input as it is: for its weight's gradient or an adapter's. */
+bool linear_keeps_input(const struct block *block, const struct linear *linear);
+/* What an adapter keeps besides. */
+int64_t lora_saved_bytes(const struct block *block, const struct linear *linear);
+/* Of the largest weight of the block, dequantised. */
+int64_t lora_weight_bytes(const struct block *block);
+/* Marks the params of a built kind: what is frozen, what of it packed. */
+void lora_freeze(const struct train_shape *shape, struct module_kind *kind);
+double lora_scale_bytes(const struct lora_shape *lora);
+
 /* An operation over `elements`, in the sink. */
 void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, const char *name,
               double elements);
@@ -72,6 +90,7 @@ struct attention_part {
 void attention_forward(struct block *block, const struct attention_part *part);
 void attention_backward(struct block *block, const struct attention_part *part);
 int64_t attention_saved_bytes(const struct block *block, const struct attention_part *part);
+bool attention_keeps_input(const struct block *block, const struct attention_part *part);
 int attention_reader_count(const struct block *block);
 double attention_gemm_flop(const struct block *block, const struct attention_part *part);
 /* (query, key) pairs times heads, whole microbatch. */
@@ -84,6 +103,7 @@ void expert_loop_backward(struct block *block);
 void mlp_forward(struct block *block);
 void mlp_backward(struct block *block);
 int64_t mlp_saved_bytes(const struct block *block);
+bool mlp_keeps_input(const struct block *block);
 int mlp_reader_count(const struct block *block);
 double mlp_gemm_flop(const struct block *block);
 /* Tensors of FFN width alive at once, per token: while passing forward, and new ones in backward.

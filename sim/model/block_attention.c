@@ -294,6 +294,25 @@ void attention_backward(struct block *block, const struct attention_part *part)
         linear_backward(block, &linears[i]);
 }
 
+bool attention_keeps_input(const struct block *block, const struct attention_part *part)
+{
+    struct linear linears[LINEARS_MAX];
+    for (int i = input_linears(block, part, linears) - 1; i >= 0; i--)
+        if (linear_keeps_input(block, &linears[i]))
+            return true;
+    return false;
+}
+
+static int64_t adapter_bytes(const struct block *block, const struct attention_part *part)
+{
+    struct linear linears[LINEARS_MAX];
+    const struct linear output = output_linear(block, part);
+    int64_t bytes = lora_saved_bytes(block, &output);
+    for (int i = input_linears(block, part, linears) - 1; i >= 0; i--)
+        bytes += lora_saved_bytes(block, &linears[i]);
+    return bytes;
+}
+
 /* Bytes a score that eager attention keeps. */
 static int64_t score_bytes(const struct block *block)
 {
@@ -310,8 +329,10 @@ int64_t attention_saved_bytes(const struct block *block, const struct attention_
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = part->tokens;
-    int64_t bytes = element * tokens * (net->h + net->q + net->context) +
-                    element * part->key_tokens * (key_width(block) + value_width(block));
+    int64_t input = attention_keeps_input(block, part) ? net->h : 0;
+    int64_t bytes = element * tokens * (input + net->q + net->context) +
+                    element * part->key_tokens * (key_width(block) + value_width(block)) +
+                    adapter_bytes(block, part);
     if (net->kv_lora > 0)
         bytes += element * tokens * (net->q_lora + net->kv_lora) +
                  norm_saved_bytes(block, net->kv_lora, tokens) +

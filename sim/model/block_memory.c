@@ -24,6 +24,8 @@
  *   that is gone ((h + 2f)B). Or at attention, when the MLP's part is gone: gradients of residual,
  *   context, dq, dk, dv, and the fp32 accumulator of dq.
  *
+ * - A quantised base: the largest weight of the block, dequantised.
+ *
  * Example, Llama-3-8B in bf16, one-kernel norms: forward 8,192, backward 65,536 beside the 168,072
  * that are saved.
  */
@@ -235,4 +237,6 @@ void block_memory(struct block *block)
         kind->forward_temp_bytes =
             larger(element * tokens * (2 * net->h + mlp_passing_width(block)),
                    passing - block->hidden_bytes);
+    kind->forward_temp_bytes += lora_weight_bytes(block);
+    kind->backward_temp_bytes += lora_weight_bytes(block);
 }

@@ -123,8 +123,9 @@ static void grouped_backward(struct block *block, const struct grouped *grouped)
     const int64_t weight_grad[3] = {grouped->outputs, grouped->inputs, 0};
     grouped_gemm(block, &block->backward, join_names(arena, grouped->name, ".input_grad"),
                  input_grad);
-    grouped_gemm(block, &block->backward, join_names(arena, grouped->name, ".weight_grad"),
-                 weight_grad);
+    if (!lora_is_on(block->shape))
+        grouped_gemm(block, &block->backward, join_names(arena, grouped->name, ".weight_grad"),
+                     weight_grad);
 }
 
 static struct linear router_linear(const struct block *block)
@@ -232,7 +233,7 @@ int mlp_reader_count(const struct block *block)
 }
 
 /* Tensors of width f that stay: see model.h. */
-static int64_t saved_tensors(const struct block *block, bool is_gated)
+static int64_t trained_tensors(const struct block *block, bool is_gated)
 {
     bool is_eager = block->mode == FUSION_EAGER;
     enum activation_kind activation = block->net->activation;
@@ -247,17 +248,57 @@ static int64_t saved_tensors(const struct block *block, bool is_gated)
     return is_composed ? 5 : 2; /* x, tanh, x/2, 1 + tanh, output */
 }
 
+static bool down_keeps_input(const struct block *block)
+{
+    struct linear linears[LINEARS_MAX];
+    const struct mlp mlp = dense_mlp(block);
+    return !block->spec->is_moe
+               ? linear_keeps_input(block, &linears[mlp_linears(block, &mlp, linears) - 1])
+               : !lora_is_on(block->shape);
+}
+
+/* The product that only the last weight's gradient reads goes; relu's serves relu too. */
+static int64_t saved_tensors(const struct block *block, bool is_gated)
+{
+    const bool is_shared = !is_gated && block->net->activation == ACTIVATION_RELU;
+    return trained_tensors(block, is_gated) - (down_keeps_input(block) || is_shared ? 0 : 1);
+}
+
+bool mlp_keeps_input(const struct block *block)
+{
+    struct linear linears[LINEARS_MAX];
+    const struct mlp mlp = dense_mlp(block);
+    if (block->spec->is_moe)
+        return !lora_is_on(block->shape);
+    for (int i = mlp_linears(block, &mlp, linears) - 2; i >= 0; i--)
+        if (linear_keeps_input(block, &linears[i]))
+            return true;
+    return false;
+}
+
+static int64_t adapter_bytes(const struct block *block)
+{
+    struct linear linears[LINEARS_MAX];
+    const struct mlp mlp = dense_mlp(block);
+    int64_t bytes = 0;
+    for (int i = mlp_linears(block, &mlp, linears) - 1; i >= 0; i--)
+        bytes += lora_saved_bytes(block, &linears[i]);
+    return bytes;
+}
+
 int64_t mlp_saved_bytes(const struct block *block)
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = block->tokens;
-    int64_t input = element * tokens * net->h;
+    int64_t input = mlp_keeps_input(block) ? element * tokens * net->h : 0;
+    int64_t sorted = lora_is_on(block->shape) ? 0 : net->h;
     if (!block->spec->is_moe)
-        return input + element * tokens * net->f * saved_tensors(block, net->traits.is_gated);
+        return input + adapter_bytes(block) +
+               element * tokens * net->f * saved_tensors(block, net->traits.is_gated);
     /* The sorted tokens and the experts' outputs, the router's logits and probabilities. */
     return input +
            element * tokens * net->top_k *
-               (2 * net->h + net->expert_f * saved_tensors(block, true)) +
+               (sorted + net->h + net->expert_f * saved_tensors(block, true)) +
            element * tokens * net->shared_f * saved_tensors(block, true) +
            8 * tokens * net->experts;
 }

@@ -16,6 +16,7 @@ struct pass {
     double token_bytes;
     bool is_cast;      /* not there when the compute dtype is fp32 */
     bool reads_weight; /* adds weight_bytes */
+    bool for_weight;   /* serves the weight's gradient alone */
 };
 struct cell {
     const struct pass *forward, *backward;
@@ -46,8 +47,8 @@ static const struct pass rms_eager[] = {
 /* The chain rule through these, operation by operation. */
 static const struct pass rms_eager_backward[] = {
     {".weight.input_grad", NORM_PASS, .narrow = 2, .reads_weight = true},
-    {".weight.product", NORM_PASS, .narrow = 3},
-    {".weight_grad", NORM_PASS, .narrow = 1, .reads_weight = true},
+    {".weight.product", NORM_PASS, .narrow = 3, .for_weight = true},
+    {".weight_grad", NORM_PASS, .narrow = 1, .reads_weight = true, .for_weight = true},
     {".from_fp32.grad", NORM_PASS, .narrow = 1, .wide = 1, .is_cast = true},
     {".scale.input_grad", NORM_PASS, .wide = 2, .token_bytes = 4},
     {".scale.product", NORM_PASS, .wide = 3},
@@ -63,7 +64,8 @@ static const struct pass layer_eager[] = {
     {"", KERNEL_NORM, IMPL_EAGER, .narrow = 2, .token_bytes = 8, .reads_weight = true}, END};
 static const struct pass layer_eager_backward[] = {
     {".input_grad", KERNEL_NORM, IMPL_EAGER, .narrow = 3, .token_bytes = 8, .reads_weight = true},
-    {".weight_grad", KERNEL_NORM, IMPL_EAGER, .narrow = 2, .token_bytes = 8, .reads_weight = true},
+    {".weight_grad", KERNEL_NORM, IMPL_EAGER, .narrow = 2, .token_bytes = 8, .reads_weight = true,
+     .for_weight = true},
     END};
 static const struct pass norm_inductor[] = {
     {"", KERNEL_NORM, IMPL_INDUCTOR, .narrow = 2, .token_bytes = 4, .reads_weight = true}, END};
@@ -76,7 +78,7 @@ static const struct pass norm_inductor_backward[] = {
     {".input_grad", KERNEL_NORM, IMPL_INDUCTOR, .narrow = 4, .per_reader = 1, .token_bytes = 4,
      .reads_weight = true},
     {".weight_grad", KERNEL_NORM, IMPL_INDUCTOR, .narrow = 2, .per_reader = 1, .token_bytes = 4,
-     .reads_weight = true},
+     .reads_weight = true, .for_weight = true},
     END};
 static const struct pass norm_hand[] = {
     {"", KERNEL_NORM, IMPL_HAND, .narrow = 2, .token_bytes = 4, .reads_weight = true}, END};
@@ -271,7 +273,7 @@ void emit_op(struct kernel_sink *sink, enum fusion_mode mode, enum fusion_op op,
     double narrow_bytes = (double)dtype_bytes(sink->dtype);
     enum kernel_impl impl = sink->impl;
     for (; pass->suffix != NULL; pass++) {
-        if (pass->is_cast && sink->dtype == DTYPE_FP32)
+        if ((pass->is_cast && sink->dtype == DTYPE_FP32) || (pass->for_weight && sink->is_frozen))
             continue;
         double readers = size.reader_count > 1.0 ? size.reader_count - 1.0 : 0.0;
         double bytes = size.elements * (narrow_bytes * (pass->narrow + pass->per_reader * readers) +
@@ -287,11 +289,12 @@ void emit_op(struct kernel_sink *sink, enum fusion_mode mode, enum fusion_op op,
 }
 
 int64_t fusion_norm_saved_bytes(enum fusion_mode mode, enum norm_kind norm, int64_t element_bytes,
-                                int64_t elements, int64_t rows)
+                                int64_t elements, int64_t rows, bool is_frozen)
 {
     if (norm == NORM_LAYER)
         return elements * element_bytes + 8 * rows; /* x, mean, 1/sigma */
     if (mode != FUSION_EAGER)
-        return elements * element_bytes + 4 * rows;   /* x, 1/rms */
-    return elements * (4 + element_bytes) + 4 * rows; /* x in fp32, normalised x, 1/rms */
+        return elements * element_bytes + 4 * rows; /* x, 1/rms */
+    /* x in fp32, for the weight's gradient normalised x, 1/rms */
+    return elements * (4 + (is_frozen ? 0 : element_bytes)) + 4 * rows;
 }

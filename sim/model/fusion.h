@@ -57,6 +57,6 @@ void emit_op(struct kernel_sink *sink, enum fusion_mode mode, enum fusion_op op,
 
 /* Bytes autograd keeps of a norm of `elements` in `rows`, without its output. */
 int64_t fusion_norm_saved_bytes(enum fusion_mode mode, enum norm_kind norm, int64_t element_bytes,
-                                int64_t elements, int64_t rows);
+                                int64_t elements, int64_t rows, bool is_frozen);
 
 #endif

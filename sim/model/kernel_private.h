@@ -18,6 +18,7 @@ struct kernel_sink {
     enum kernel_pass pass;
     enum dtype dtype;
     enum kernel_impl impl; /* of single memory-bound kernels */
+    bool is_frozen;        /* no passes for the gradients of weights */
 };
 
 struct gemm_shape {

@@ -31,6 +31,8 @@
  * Which operation becomes which kernels, eager, compiled or hand-fused: the table in fusion.c.
  * Compiling is block by block: embedding, final norm, head and loss are as in eager.
  *
+ * Adapters on a frozen base (LoRA, QLoRA): lora.c.
+ *
  * Left out: mixture of experts as a loop over experts (kernels are grouped GEMMs with tokens spread
  * evenly), the vision part of multimodal files, attention to cached keys.
  */
@@ -194,6 +196,18 @@ enum expert_impl {
     EXPERTS_GROUPED, /* one product a projection over tokens sorted by expert */
     EXPERTS_LOOP     /* expert by expert, the host waiting for the number of its tokens */
 };
+enum quantization {
+    QUANTIZE_NONE,
+    QUANTIZE_NF4 /* the frozen linear layers of the blocks in 4 bits, blocks of 64 weights */
+};
+/* Low-rank adapters beside linear layers; everything else is frozen. */
+struct lora_shape {
+    int64_t rank;               /* 0: no adapters, all is trained */
+    struct config_list targets; /* const char *: q_proj, ...; or the one word all-linear */
+    double dropout;
+    enum quantization quantization;
+    bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
+};
 enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
 enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
 struct train_shape {
@@ -214,11 +228,14 @@ struct train_shape {
     bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
     bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
     enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */
+    struct lora_shape lora;
 };
 
 struct param {
     const char *name;   /* "self_attn.q_proj.weight" */
     int64_t dim0, rest; /* rows, and elements a row: FSDP2 shards dim 0 */
+    bool is_frozen;     /* no gradient, no optimizer state */
+    bool is_packed;     /* frozen, and stored in 4 bits an element */
 };
 
 enum module_role { MODULE_EMBEDDING, MODULE_BLOCK, MODULE_NORM, MODULE_HEAD, MODULE_LOSS };
@@ -237,6 +254,8 @@ struct module_kind {
     int32_t param_count;
     int64_t numel;        /* sum of params */
     int64_t active_numel; /* of them, what one token passes */
+    int64_t frozen_numel; /* of them, what gets no gradient */
+    int32_t frozen_count; /* params that get none */
     struct module_part *parts;
     int32_t part_count; /* blocks only */
     struct kernel_list forward, backward;
@@ -281,6 +300,8 @@ struct model {
     int32_t module_count;
     int64_t parameters;                 /* exact; tied weights once */
     int64_t active_parameters;          /* of them, what one token passes (experts: top_k) */
+    int64_t frozen_parameters;          /* of them, what is not trained */
+    double packed_scale_bytes;          /* of a packed weight, beside its half byte */
     int64_t input_embedding_parameters; /* 0 when tied to the output */
     int64_t layers, heads, head_dim;    /* head_dim: mean of query's and value's */
     int64_t hidden_size, vocab_size;    /* 0: abstract */
@@ -288,8 +309,8 @@ struct model {
     int64_t tokens; /* per GPU and microbatch: seq_len × micro_batch */
     int64_t seq_len;
     /* Model FLOP per token, forward + backward, convention `torchtitan`: 6·(active N − untied input
-       embedding) + 6·L·heads·(d_qk + d_v)·s. Encoders (T5, BERT, ViT): three times the forward of
-       the modules, over `tokens`. */
+       embedding) + 6·L·heads·(d_qk + d_v)·s; a frozen parameter counts 4, not 6. Encoders (T5,
+       BERT, ViT): three times the forward of the modules, over `tokens`. */
     double flop_per_token;
 };
 

@@ -6,6 +6,8 @@
  */
 #include "model/outer.h"
 
+#include "model/block.h"
+
 struct outer outer_of(struct arena *arena, const struct network *net,
                       const struct train_shape *shape, int64_t seq_len)
 {
@@ -40,7 +42,9 @@ void outer_add_param(void *context, const char *name, int64_t rows, int64_t rest
 static struct kernel_sink sink_of(const struct outer *outer, struct kernel_list *list,
                                   enum kernel_pass pass)
 {
-    return (struct kernel_sink){outer->arena, list, pass, outer->shape->compute_dtype, IMPL_EAGER};
+    return (struct kernel_sink){outer->arena, list,
+                                pass,         outer->shape->compute_dtype,
+                                IMPL_EAGER,   lora_is_on(outer->shape)};
 }
 
 static void emit_norm(const struct outer *outer, struct kernel_sink *sink, const char *name)
@@ -57,7 +61,8 @@ static void emit_norm(const struct outer *outer, struct kernel_sink *sink, const
 static int64_t norm_bytes(const struct outer *outer)
 {
     return fusion_norm_saved_bytes(outer->mode, outer->net->norm, outer->element_bytes,
-                                   outer->tokens * outer->net->h, outer->tokens);
+                                   outer->tokens * outer->net->h, outer->tokens,
+                                   lora_is_on(outer->shape));
 }
 
 /* A table of which each sequence or segment reads a few rows: forward lookup and sum. */
@@ -139,6 +144,11 @@ void outer_embedding(const struct outer *outer, bool owns_table, struct module_k
         emit_bytes(&backward, "tied.grad_sum", KERNEL_ELEMENTWISE, 3.0 * weight);
     kind->output_bytes = outer->hidden_bytes;
     kind->backward_temp_bytes = outer->hidden_bytes;
+    if (lora_is_on(outer->shape)) { /* the graph begins behind it */
+        kind->backward.count = 0;
+        kind->saved_bytes = 0;
+        kind->backward_temp_bytes = 0;
+    }
     kind->host_op_count = kind->forward.count;
 }
 

@@ -20,6 +20,8 @@
  */
 #include "model/outer.h"
 
+#include "model/block.h"
+
 struct adder {
     struct arena *arena;
     struct module_kind *kind;
@@ -28,7 +30,8 @@ struct adder {
 static struct kernel_sink sink_of(const struct outer *outer, struct kernel_list *list,
                                   enum kernel_pass pass, enum kernel_impl impl)
 {
-    return (struct kernel_sink){outer->arena, list, pass, outer->shape->compute_dtype, impl};
+    return (struct kernel_sink){
+        outer->arena, list, pass, outer->shape->compute_dtype, impl, lora_is_on(outer->shape)};
 }
 
 int64_t linear_loss_chunks(const struct outer *outer)
@@ -57,7 +60,9 @@ static void linear_loss(const struct outer *outer, struct module_kind *kind)
         emit_bytes(&sink, "cross_entropy", KERNEL_SOFTMAX_LOSS,
                    3.0 * element * (double)m * (double)vocab);
         emit_gemm(&sink, "lm_head.input_grad", (struct gemm_shape){.m = m, .n = h, .k = vocab});
-        emit_gemm(&sink, "lm_head.weight_grad", (struct gemm_shape){.m = vocab, .n = h, .k = m});
+        if (!lora_is_on(outer->shape))
+            emit_gemm(&sink, "lm_head.weight_grad",
+                      (struct gemm_shape){.m = vocab, .n = h, .k = m});
     }
     kind->forward_temp_bytes = rows * vocab * outer->element_bytes;
     kind->output_bytes = 0;
@@ -86,13 +91,16 @@ static void project(const struct outer *outer, struct kernel_sink *forward,
     emit_gemm(forward, name, (struct gemm_shape){.m = rows, .n = outputs, .k = inputs});
     emit_gemm(backward, join_names(outer->arena, name, ".input_grad"),
               (struct gemm_shape){.m = rows, .n = inputs, .k = outputs});
-    emit_gemm(backward, join_names(outer->arena, name, ".weight_grad"),
-              (struct gemm_shape){.m = outputs, .n = inputs, .k = rows});
+    if (!lora_is_on(outer->shape))
+        emit_gemm(backward, join_names(outer->arena, name, ".weight_grad"),
+                  (struct gemm_shape){.m = outputs, .n = inputs, .k = rows});
 }
 
 static void bias_grad(const struct outer *outer, struct kernel_sink *backward, const char *name,
                       int64_t rows, int64_t width)
 {
+    if (lora_is_on(outer->shape))
+        return;
     emit_bytes(backward, name, KERNEL_REDUCE,
                (double)outer->element_bytes * (double)width * ((double)rows + 1.0));
 }
@@ -127,7 +135,9 @@ void outer_head(const struct outer *outer, struct module_kind *kind)
     kind->role = MODULE_HEAD;
     kind->label = "lm_head";
     network_head_params(net, outer_add_param, &(struct adder){outer->arena, kind});
-    kind->saved_bytes = outer->hidden_bytes;
+    /* The input, for the weight's gradient; Liger's: its gradient, made in the forward. */
+    const bool keeps = !lora_is_on(outer->shape) || outer->shape->loss == LOSS_LINEAR;
+    kind->saved_bytes = keeps ? outer->hidden_bytes : 0;
     kind->output_bytes = tokens * net->vocab * outer->element_bytes;
     kind->backward_temp_bytes = outer->hidden_bytes;
     kind->model_flop = 2.0 * (double)tokens * (double)net->vocab * (double)h;

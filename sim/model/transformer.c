@@ -150,10 +150,14 @@ static void set_totals(struct build *build)
     double flop = 0.0;
     model->kinds = build->kinds.items;
     model->kind_count = build->kinds.count;
+    model->packed_scale_bytes = lora_scale_bytes(&build->shape->lora);
+    for (int32_t i = 0; i < model->kind_count; i++)
+        lora_freeze(build->shape, &model->kinds[i]);
     for (int32_t i = 0; i < model->module_count; i++) {
         struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
         if (kind->role != MODULE_BLOCK)
             kind->active_numel = kind->numel;
+        model->frozen_parameters += kind->frozen_numel;
         model->parameters += kind->numel;
         model->active_parameters += kind->active_numel;
         flop += kind->model_flop;
@@ -173,6 +177,11 @@ static void set_totals(struct build *build)
         6.0 * (double)(model->active_parameters - model->input_embedding_parameters) +
         6.0 * (double)net->layers * (double)net->a * (double)(net->d_qk + net->d_v) *
             (double)build->shape->seq_len;
+    /* Of what is frozen only the gradient of the input is computed. */
+    const double trained = (double)(model->parameters - model->frozen_parameters);
+    if (model->frozen_parameters > 0)
+        model->flop_per_token -= 2.0 * ((double)model->active_parameters - trained -
+                                        (double)model->input_embedding_parameters);
 }
 
 void transformer_build(struct arena *arena, const struct network *net,

@@ -3,7 +3,7 @@
 #include "check.h"
 
 extern const struct check_case kernel_cases[], block_cases[], catalog_cases[], checkpoint_cases[],
-    kernels_cases[], model_abstract_cases[], model_config_cases[], model_tree_cases[],
+    kernels_cases[], lora_cases[], model_abstract_cases[], model_config_cases[], model_tree_cases[],
     transformer_cases[];
 
 int main(int argc, char **argv)
@@ -13,6 +13,7 @@ int main(int argc, char **argv)
                                          {"catalog", catalog_cases},
                                          {"checkpoint", checkpoint_cases},
                                          {"kernels", kernels_cases},
+                                         {"lora", lora_cases},
                                          {"model_abstract", model_abstract_cases},
                                          {"model_config", model_config_cases},
                                          {"model_tree", model_tree_cases},

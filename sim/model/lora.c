@@ -1,0 +1,186 @@
+/*
+ * model/lora.c: adapters on a frozen base: LoRA, and QLoRA with a base in 4 bits.
+ *
+ *   y = x·Wᵀ + s·(drop(x)·Aᵀ)·Bᵀ        W: out × in, frozen; A: r × in; B: out × r
+ *
+ * Forward, as PEFT (peft/tuners/lora/layer.py) and torchtune (modules/peft/lora.py) call it: the
+ * base's product, dropout where there is one, the two thin products, a pass that scales, one that
+ * adds. Backward: the scale, dB and dU from dY, dA and dX from dU, the mask, the base's dX = dY·W,
+ * and the sum of the two; no product for W. Parameters r·(in + out) a layer, FLOP a token
+ * 2·r·(in + out) forward and twice that backward.
+ *
+ * Example, Llama-2-7B, rank 8 on q and v: 32 · 2 · 8 · (4096 + 4096) = 4,194,304 parameters.
+ *
+ * Saved: the input only for layers that have an adapter (with dropout its dropped copy and a byte
+ * of mask an element instead), and T·r of drop(x)·Aᵀ. Frozen: no gradient of norms, biases, head
+ * and embedding; the graph ends at the embedding.
+ *
+ * nf4 (bitsandbytes; torchao's NF4Tensor): 4 bits a weight and a scale of 4 bytes for 64 of them;
+ * with double quantisation 1 byte for 64 and 4 bytes for 256 of those: 4.127 bits. Every product
+ * with W, forward and backward, is preceded by a kernel that reads that and writes W.
+ *
+ * Left out: adapters of experts; that the first block needs no gradient of its input where nothing
+ * asks for it; products of merged or fused adapters.
+ */
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "model/block.h"
+
+enum { NF4_BLOCK = 64, NF4_SCALES_BLOCK = 256 };
+
+bool lora_is_on(const struct train_shape *shape)
+{
+    return shape->lora.rank > 0;
+}
+
+/* Layers of experts, and the router, have none. */
+bool lora_has_target(const struct train_shape *shape, const char *linear)
+{
+    const char *const *words = shape->lora.targets.items;
+    if (!lora_is_on(shape) || strchr(linear, '.') != NULL || text_equal(linear, "router"))
+        return false;
+    for (int64_t i = 0; i < shape->lora.targets.count; i++)
+        if (text_equal(words[i], "all-linear") || text_equal(words[i], linear))
+            return true;
+    return false;
+}
+
+double lora_scale_bytes(const struct lora_shape *lora)
+{
+    const double per_block = lora->has_double_quant ? 1.0 + 4.0 / NF4_SCALES_BLOCK : 4.0;
+    return lora->quantization == QUANTIZE_NF4 ? per_block / NF4_BLOCK : 0.0;
+}
+
+static bool is_packed(const struct block *block, const struct linear *linear)
+{
+    return block->shape->lora.quantization == QUANTIZE_NF4 && !text_equal(linear->name, "router");
+}
+
+void lora_dequantize(struct block *block, struct kernel_sink *sink, const struct linear *linear)
+{
+    if (!is_packed(block, linear))
+        return;
+    const double weights = (double)linear->outputs * (double)linear->inputs;
+    emit_bytes(sink, join_names(block->arena, linear->name, ".dequantize"), KERNEL_ELEMENTWISE,
+               weights *
+                   (0.5 + lora_scale_bytes(&block->shape->lora) + (double)block->element_bytes));
+}
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+static const char *named(struct block *block, const struct linear *linear, const char *suffix)
+{
+    return join_names(block->arena, linear->name, suffix);
+}
+
+static void pass(struct block *block, struct kernel_sink *sink, const char *name, double elements,
+                 double operands)
+{
+    emit_bytes(sink, name, KERNEL_ELEMENTWISE, elements * operands * (double)block->element_bytes);
+}
+
+static void add_params(struct block *block, const struct linear *linear)
+{
+    const char *name = join_names(block->arena, block->prefix, linear->name);
+    const int64_t rank = block->shape->lora.rank;
+    *ARENA_PUSH(block->arena, &block->params) =
+        (struct param){.name = join_names(block->arena, name, ".lora_A.weight"),
+                       .dim0 = rank,
+                       .rest = linear->inputs};
+    *ARENA_PUSH(block->arena, &block->params) =
+        (struct param){.name = join_names(block->arena, name, ".lora_B.weight"),
+                       .dim0 = linear->outputs,
+                       .rest = rank};
+    block->kind->numel += rank * (linear->inputs + linear->outputs);
+}
+
+void lora_forward(struct block *block, const struct linear *linear)
+{
+    if (!lora_has_target(block->shape, linear->name))
+        return;
+    struct kernel_sink *sink = &block->forward;
+    const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
+    const double outputs = (double)tokens * (double)linear->outputs;
+    add_params(block, linear);
+    if (block->shape->lora.dropout > 0.0)
+        block_op(block, sink, FUSION_DROPOUT, named(block, linear, ".lora_dropout"),
+                 (double)tokens * (double)linear->inputs);
+    emit_gemm(sink, named(block, linear, ".lora_A"),
+              (struct gemm_shape){.m = tokens, .n = rank, .k = linear->inputs});
+    block->needed_end = block->kind->forward.count;
+    emit_gemm(sink, named(block, linear, ".lora_B"),
+              (struct gemm_shape){.m = tokens, .n = linear->outputs, .k = rank});
+    if (block->mode != FUSION_COMPILED)
+        pass(block, sink, named(block, linear, ".lora_scale"), outputs, 2.0);
+    pass(block, sink, named(block, linear, ".lora_sum"), outputs, 3.0);
+    block->lora_flop +=
+        2.0 * (double)tokens * (double)rank * (double)(linear->inputs + linear->outputs);
+}
+
+void lora_backward(struct block *block, const struct linear *linear)
+{
+    if (!lora_has_target(block->shape, linear->name))
+        return;
+    struct kernel_sink *sink = &block->backward;
+    const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
+    const int64_t in = linear->inputs, out = linear->outputs;
+    pass(block, sink, named(block, linear, ".lora_scale.grad"), (double)tokens * (double)out, 2.0);
+    emit_gemm(sink, named(block, linear, ".lora_B.input_grad"),
+              (struct gemm_shape){.m = tokens, .n = rank, .k = out});
+    emit_gemm(sink, named(block, linear, ".lora_B.weight_grad"),
+              (struct gemm_shape){.m = out, .n = rank, .k = tokens});
+    emit_gemm(sink, named(block, linear, ".lora_A.input_grad"),
+              (struct gemm_shape){.m = tokens, .n = in, .k = rank});
+    emit_gemm(sink, named(block, linear, ".lora_A.weight_grad"),
+              (struct gemm_shape){.m = rank, .n = in, .k = tokens});
+    if (block->shape->lora.dropout > 0.0)
+        block_op(block, sink, FUSION_DROPOUT, named(block, linear, ".lora_dropout"),
+                 (double)tokens * (double)in);
+    pass(block, sink, named(block, linear, ".lora_sum.grad"), (double)tokens * (double)in, 3.0);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+bool linear_keeps_input(const struct block *block, const struct linear *linear)
+{
+    return !lora_is_on(block->shape) ||
+           (lora_has_target(block->shape, linear->name) && block->shape->lora.dropout <= 0.0);
+}
+
+int64_t lora_saved_bytes(const struct block *block, const struct linear *linear)
+{
+    const struct lora_shape *lora = &block->shape->lora;
+    if (!lora_has_target(block->shape, linear->name))
+        return 0;
+    const int64_t dropped = lora->dropout > 0.0 ? linear->inputs * (block->element_bytes + 1) : 0;
+    return linear->tokens * (lora->rank * block->element_bytes + dropped);
+}
+
+int64_t lora_weight_bytes(const struct block *block)
+{
+    int64_t largest = 0;
+    if (block->shape->lora.quantization == QUANTIZE_NONE)
+        return 0;
+    for (int32_t i = 0; i < block->params.count; i++) {
+        const struct param *param = &block->params.items[i];
+        const int64_t experts =
+            strstr(param->name, "mlp.experts.") != NULL ? 2 * block->net->experts : 1;
+        const int64_t numel = param->dim0 * param->rest / experts;
+        largest = numel > largest ? numel : largest;
+    }
+    return largest * block->element_bytes;
+}
+
+void lora_freeze(const struct train_shape *shape, struct module_kind *kind)
+{
+    for (int32_t i = 0; lora_is_on(shape) && i < kind->param_count; i++) {
+        struct param *param = &kind->params[i];
+        param->is_frozen = strstr(param->name, ".lora_") == NULL;
+        param->is_packed = param->is_frozen && kind->role == MODULE_BLOCK && param->rest > 1 &&
+                           shape->lora.quantization == QUANTIZE_NF4 &&
+                           strstr(param->name, "router") == NULL;
+        kind->frozen_numel += param->is_frozen ? param->dim0 * param->rest : 0;
+        kind->frozen_count += param->is_frozen;
+    }
+}

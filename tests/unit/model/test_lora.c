@@ -1,0 +1,199 @@
+/*
+ * Adapters on a frozen base, by hand: parameters to the last digit, FLOP, kernels, saved bytes. The
+ * small block (test_block.c) has 256 tokens.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "check.h"
+#include "model_fixture.h"
+
+extern const struct check_case lora_cases[];
+
+static const char *q_and_v[] = {"q_proj", "v_proj"};
+static const char *all_linear[] = {"all-linear"};
+
+static struct lora_shape lora(int64_t rank, const char **words, int64_t count)
+{
+    return (struct lora_shape){.rank = rank, .targets = {.items = words, .count = count}};
+}
+
+static const struct module_kind *small_block(struct arena *arena, const struct train_shape *shape)
+{
+    struct model_config config = fixture_small();
+    return fixture_kind(fixture_build(arena, &config, shape), MODULE_BLOCK);
+}
+
+/*
+ * Llama-2-7B: q and v, rank 8: 32·2·8·8192 = 4,194,304 (what PEFT prints for it). All linear
+ * layers, rank 16: a block q, k, v, o 4·16·8192, gate and up 2·16·15104, down 16·15104 =
+ * 1,249,280; 32 of them 39,976,960. Llama-3.1-8B has k and v of 1,024 rows: rank 8, q and v:
+ * 32·8·(8192 + 5120) = 3,407,872.
+ */
+static void test_parameters(void)
+{
+    static const struct {
+        bool is_llama_2;
+        int64_t rank;
+        const char **words;
+        int64_t count, trained, base;
+    } rows[] = {{true, 8, q_and_v, 2, 4194304, 6738415616},
+                {true, 16, all_linear, 1, 39976960, 6738415616},
+                {false, 8, q_and_v, 2, 3407872, 8030261248}};
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_config config = fixture_llama_8b();
+        struct train_shape shape = fixture_shape(128, 1);
+        if (rows[i].is_llama_2) {
+            config.decoder.intermediate_size = 11008;
+            config.decoder.num_key_value_heads = 32;
+            config.decoder.vocab_size = 32000;
+        }
+        shape.lora = lora(rows[i].rank, rows[i].words, rows[i].count);
+        const struct model *model = fixture_build(&arena, &config, &shape);
+        CHECK_INT(model->parameters - model->frozen_parameters, rows[i].trained);
+        CHECK_INT(model->frozen_parameters, rows[i].base);
+    }
+    arena_release(&arena);
+}
+
+/*
+ * Base products 36,175,872 forward, and once more backward (no weight's gradient); adapters of rank
+ * 4 on q and v: 2·256·4·((96 + 96) + (96 + 32)) = 655,360 forward, twice that backward; attention
+ * as ever. The head's 2·256·96·1000 twice. MFU: 4 a frozen parameter, 6 an adapter's.
+ */
+static void test_flop(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    struct train_shape shape = fixture_shape(128, 2);
+    const struct model *full = fixture_build(&arena, &config, &shape);
+    shape.lora = lora(4, q_and_v, 2);
+    const struct model *model = fixture_build(&arena, &config, &shape);
+    const struct module_kind *block = fixture_kind(model, MODULE_BLOCK);
+    CHECK_NEAR(kernel_list_flop(&block->forward), 36175872.0 + 6291456.0 + 655360.0, 1e-15);
+    CHECK_NEAR(kernel_list_flop(&block->backward), 36175872.0 + 2.5 * 6291456.0 + 2 * 655360.0,
+               1e-15);
+    CHECK_NEAR(kernel_list_flop(&fixture_kind(model, MODULE_HEAD)->backward), 49152000.0, 1e-15);
+    const double frozen = (double)(full->parameters - full->input_embedding_parameters);
+    CHECK_NEAR(model->flop_per_token, full->flop_per_token - 2.0 * frozen + 6.0 * 3.0 * 4.0 * 320.0,
+               1e-15);
+    arena_release(&arena);
+}
+
+static void test_products(void)
+{
+    static const struct {
+        const char *name;
+        bool is_backward;
+        int64_t m, n, k;
+    } rows[] = {{"v_proj.lora_A", false, 256, 4, 96},
+                {"v_proj.lora_B", false, 256, 32, 4},
+                {"v_proj.lora_B.input_grad", true, 256, 4, 32},
+                {"v_proj.lora_B.weight_grad", true, 32, 4, 256},
+                {"v_proj.lora_A.input_grad", true, 256, 96, 4},
+                {"v_proj.lora_A.weight_grad", true, 4, 96, 256},
+                {"v_proj.input_grad", true, 256, 96, 32}};
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.lora = lora(4, q_and_v, 2);
+    const struct module_kind *block = small_block(&arena, &shape);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct kernel *kernel =
+            fixture_kernel(rows[i].is_backward ? &block->backward : &block->forward, rows[i].name);
+        CHECK_INT(kernel->m, rows[i].m);
+        CHECK_INT(kernel->n, rows[i].n);
+        CHECK_INT(kernel->k, rows[i].k);
+    }
+    arena_release(&arena);
+}
+
+/* No gradient of a weight but an adapter's; nothing behind the embedding. */
+static void test_frozen(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    for (int compiled = 0; compiled < 2; compiled++) {
+        struct train_shape shape = fixture_shape(128, 2);
+        int32_t made = 0;
+        shape.is_compiled = compiled != 0;
+        shape.lora = lora(4, q_and_v, 2);
+        const struct model *model = fixture_build(&arena, &config, &shape);
+        for (int32_t k = 0; k < model->kind_count; k++)
+            for (int32_t i = 0; i < model->kinds[k].backward.count; i++) {
+                const char *name = model->kinds[k].backward.items[i].name;
+                if (strstr(name, "weight_grad") == NULL)
+                    continue;
+                CHECK_TRUE(strstr(name, ".lora_") != NULL);
+                made++;
+            }
+        CHECK_INT(made, 4);
+        CHECK_INT(fixture_kind(model, MODULE_EMBEDDING)->backward.count, 0);
+    }
+    arena_release(&arena);
+}
+
+/*
+ * A token, beside a block that is trained, kernels fused by hand: the input of gate and up (2·96)
+ * and the product that down reads (2·160) go, 4 elements of each adapter come: -496. With dropout
+ * the input of q, k, v goes too (2·96) and each adapter has a dropped copy and a mask, 96·3:
+ * -496 - 192 + 576. Every layer adapted, rank 4: 7·8 more and nothing less. In eager mode the two
+ * norms keep no normalised tensor: 2·2·96 less.
+ */
+static void test_saved(void)
+{
+    static const struct {
+        const char **words;
+        int64_t count;
+        double dropout;
+        bool is_eager;
+        int64_t a_token;
+    } rows[] = {{q_and_v, 2, 0.0, false, -496},
+                {q_and_v, 2, 0.1, false, -112},
+                {all_linear, 1, 0.0, false, 56},
+                {q_and_v, 2, 0.0, true, -880}};
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct train_shape shape = fixture_shape(128, 2);
+        shape.has_fused_kernels = !rows[i].is_eager;
+        const int64_t trained = small_block(&arena, &shape)->saved_bytes;
+        shape.lora = lora(4, rows[i].words, rows[i].count);
+        shape.lora.dropout = rows[i].dropout;
+        CHECK_INT(small_block(&arena, &shape)->saved_bytes - trained, 256 * rows[i].a_token);
+    }
+    arena_release(&arena);
+}
+
+/*
+ * nf4: 4.5 bits a weight, 4.126953125 with scales of 1 byte for 64 and 4 bytes for 256 of those. q
+ * of 96 × 96 weights: read, and written in bf16, before each of its two products.
+ */
+static void test_nf4(void)
+{
+    static const double bits[2] = {4.5, 4.126953125};
+    struct arena arena = {0};
+    for (int i = 0; i < 2; i++) {
+        struct train_shape shape = fixture_shape(128, 2);
+        shape.lora = lora(4, q_and_v, 2);
+        shape.lora.quantization = QUANTIZE_NF4;
+        shape.lora.has_double_quant = i == 1;
+        const struct module_kind *block = small_block(&arena, &shape);
+        const double bytes = 96.0 * 96.0 * (bits[i] / 8.0 + 2.0);
+        CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.dequantize")->bytes, bytes, 1e-12);
+        CHECK_NEAR(fixture_kernel(&block->backward, "q_proj.dequantize")->bytes, bytes, 1e-12);
+        int64_t packed = 0;
+        for (int32_t p = 0; p < block->param_count; p++)
+            packed +=
+                block->params[p].is_packed ? block->params[p].dim0 * block->params[p].rest : 0;
+        CHECK_INT(packed, 2 * 96 * 96 + 2 * 96 * 32 + 3 * 96 * 160);
+    }
+    arena_release(&arena);
+}
+
+const struct check_case lora_cases[] = {{"parameters", test_parameters},
+                                        {"flop", test_flop},
+                                        {"products", test_products},
+                                        {"frozen", test_frozen},
+                                        {"saved", test_saved},
+                                        {"nf4", test_nf4},
+                                        {NULL, NULL}};
