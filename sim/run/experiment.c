@@ -277,6 +277,7 @@ static void check_built(struct experiment *experiment, bool is_note)
         config_error(config, "train.activation_checkpointing.early_stop",
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
+    lora_check(experiment);
     const struct policy_config policy = {.fsdp = &experiment->fsdp,
                                          .ddp = &experiment->ddp,
                                          .zero = &experiment->zero,
@@ -313,9 +314,15 @@ enum status experiment_build_model(struct experiment *experiment)
         .rotary = (enum rotary_form)train->rotary,
         .is_compiled = train->compile,
         .has_fused_kernels = train->fused_kernels,
-        .float8 = (enum float8_recipe)train->float8};
-    return model_build(&experiment->arena, &experiment->model_config, &shape, &experiment->model,
-                       experiment->diag);
+        .float8 = (enum float8_recipe)train->float8,
+        .lora = {.rank = train->lora.rank,
+                 .targets = train->lora.targets,
+                 .dropout = train->lora.dropout,
+                 .quantization = (enum quantization)train->lora.quantization,
+                 .has_double_quant = train->lora.double_quant}};
+    const enum status status = model_build(&experiment->arena, &experiment->model_config, &shape,
+                                           &experiment->model, experiment->diag);
+    return status == STATUS_OK ? lora_check_targets(experiment) : status;
 }
 
 /* Ranks fold as far as the program's communicators let them. */
@@ -369,6 +376,8 @@ enum status experiment_build(struct experiment *experiment)
         .dp_group = {.ranks = experiment->n_gpus,
                      .hosts = experiment->nodes,
                      .ranks_per_host = experiment->gpus_per_node},
+        .base_dtype = train->lora.base_dtype != 0 ? (enum dtype)(train->lora.base_dtype - 1)
+                                                  : (enum dtype)train->precision.param_dtype,
         .grad_accum = train->grad_accum,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,

@@ -38,6 +38,16 @@ struct checkpointing_config {
     bool early_stop;
 };
 
+struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
+    int64_t rank;
+    double alpha;
+    struct config_list targets; /* const char * */
+    double dropout;
+    int quantization; /* enum quantization */
+    bool double_quant;
+    int base_dtype; /* 0: param_dtype; else enum dtype + 1 */
+};
+
 struct train_config {
     int64_t seq_len, decoder_seq_len, micro_batch, grad_accum, global_batch;
     struct precision_config precision;
@@ -48,7 +58,8 @@ struct train_config {
     int rotary;    /* enum rotary_form */
     int experts;   /* enum expert_impl */
     struct loss_config loss;
-    double max_grad_norm; /* 0: no clipping */
+    struct lora_config lora; /* rank 0: all parameters are trained */
+    double max_grad_norm;    /* 0: no clipping */
     bool compile, fused_kernels;
 };
 

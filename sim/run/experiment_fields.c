@@ -132,6 +132,72 @@ static const struct field_table loss_table = {.name = "loss",
                                               .fields = loss_fields,
                                               .struct_bytes = sizeof(struct loss_config)};
 
+static const struct choice quantization_choices[] = {
+    {"none", QUANTIZE_NONE, "the base in base_dtype"},
+    {"nf4", QUANTIZE_NF4, "linear layers of the blocks in 4 bits (bitsandbytes, torchao): QLoRA"},
+    {0}};
+
+static const struct choice base_dtype_choices[] = {{"param", 0, "as param_dtype"},
+                                                   {"fp32", DTYPE_FP32 + 1, NULL},
+                                                   {"bf16", DTYPE_BF16 + 1, NULL},
+                                                   {"fp16", DTYPE_FP16 + 1, NULL},
+                                                   {0}};
+
+static const struct field lora_fields[] = {
+    {.key = "rank",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct lora_config, rank),
+     .is_required = true,
+     .min = 1,
+     .max = 1 << 14,
+     .help = "of the adapters (PEFT: r)"},
+    {.key = "alpha",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct lora_config, alpha),
+     .default_text = "16",
+     .min = 0,
+     .max = 1e9,
+     .help = "scale alpha / rank; it changes no time and no memory (PEFT: lora_alpha)"},
+    {.key = "target_modules",
+     .kind = FIELD_TEXT_LIST,
+     .offset = offsetof(struct lora_config, targets),
+     .is_required = true,
+     .help = "linear layers with an adapter: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, "
+             "down_proj, or all-linear"},
+    {.key = "dropout",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct lora_config, dropout),
+     .default_text = "0",
+     .min = 0,
+     .max = 1,
+     .help = "before the adapters (PEFT: lora_dropout)"},
+    {.key = "quantization",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct lora_config, quantization),
+     .default_text = "none",
+     .choices = quantization_choices,
+     .help = "of the frozen base"},
+    {.key = "double_quant",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct lora_config, double_quant),
+     .default_text = "false",
+     .help = "nf4: scales in 8 bits too: 4.127 bits a weight instead of 4.5 (bitsandbytes: "
+             "bnb_4bit_use_double_quant)"},
+    {.key = "base_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct lora_config, base_dtype),
+     .default_text = "param",
+     .choices = base_dtype_choices,
+     .help = "what frozen parameters are kept in; storage_dtype is that of the adapters "
+             "(accelerate with FSDP2 and mixed precision: fp32)"},
+    {0}};
+
+static const struct field_table lora_table = {
+    .name = "lora",
+    .help = "low-rank adapters on a frozen base; without it every parameter is trained",
+    .fields = lora_fields,
+    .struct_bytes = sizeof(struct lora_config)};
+
 static const struct field train_fields[] = {
     {.key = "seq_len",
      .kind = FIELD_COUNT,
@@ -211,6 +277,11 @@ static const struct field train_fields[] = {
      .table = &loss_table,
      .scalar_key = "impl",
      .help = "cross-entropy: eager, fused, linear, or a map"},
+    {.key = "lora",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct train_config, lora),
+     .table = &lora_table,
+     .help = "adapters on a frozen base"},
     {.key = "max_grad_norm",
      .kind = FIELD_REAL,
      .offset = offsetof(struct train_config, max_grad_norm),

@@ -22,6 +22,10 @@ struct root_config {
     int mfu_convention;
 };
 
+/* experiment_lora.c: adapters that cannot be played; targets that the model does not have. */
+void lora_check(struct experiment *experiment);
+MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
+
 /* outcome_build.c: facts → outcome. */
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);

@@ -190,6 +190,7 @@ static void setup_units(struct fsdp_builder *fsdp)
         struct fsdp_unit *unit = &fsdp->units[i];
         unit->shard = unit->parameters;
         unit->optimizer_tensors = unit->param_count;
+        fsdp_size_whole(fsdp, unit);
         unit->sharded_grads = -1;
         fsdp_list_unit(fsdp, i);
         fsdp_add_shard(fsdp, i, unit->param_count);

@@ -29,6 +29,17 @@ static void limit(struct fsdp1_builder *builder, int32_t index)
     }
 }
 
+/* The flat parameter, and behind it that of the adapters, a module with hooks of its own. */
+static void gather(struct fsdp1_builder *builder, int32_t index)
+{
+    const struct fsdp1_unit *unit = &builder->units[index];
+    fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather);
+    if (unit->all_gather_apart < 0)
+        return;
+    fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
+    fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather_apart);
+}
+
 /* 74: cast, limiter, all-gather into the flat parameter; views of it become the parameters. */
 void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backward)
 {
@@ -45,7 +56,7 @@ void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backwar
     if (gathers) {
         fsdp_alloc(fsdp, index, unit->flat_params);
         if (fsdp->settings->shard_group.ranks > 1)
-            fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather);
+            gather(builder, index);
         fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, unit->cast);
         fsdp_free(fsdp, index, unit->cast);
         unit->is_gathered = true;

@@ -53,6 +53,7 @@ static void post_backward(struct fsdp1_builder *builder, int32_t index)
 {
     const struct fsdp1_unit *unit = &builder->units[index];
     struct fsdp_builder *fsdp = &builder->fsdp;
+    const bool is_trained = unit->common->sizes.trained_count > 0;
     fsdp_alloc(fsdp, index, unit->flat_grads);
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_COMPUTE, index, unit->concat_grads);
     fsdp_free_module_grads(fsdp, index);
@@ -60,7 +61,8 @@ static void post_backward(struct fsdp1_builder *builder, int32_t index)
     fsdp1_reshard(builder, index, true, true);
     if (fsdp->settings->fsdp.backward_prefetch == PREFETCH_POST)
         prefetch(builder, index);
-    reduce(builder, index);
+    if (is_trained)
+        reduce(builder, index);
 }
 
 void fsdp1_backward(struct fsdp1_builder *builder)

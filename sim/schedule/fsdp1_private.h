@@ -25,7 +25,7 @@ struct fsdp1_unit {
     /* segments */
     int32_t cast_shard, concat_grads, cast_unsharded_grads, pre_divide, post_divide;
     /* collectives */
-    int32_t all_gather, reduce_scatter;
+    int32_t all_gather, all_gather_apart, reduce_scatter; /* apart: of the adapters; -1: none */
     /* events */
     int32_t pre_unsharded, unsharded, grads_ready, forward_freed, backward_freed;
     /* state */

@@ -33,15 +33,15 @@ static void setup_units(struct fsdp1_builder *builder)
     const int64_t ranks = fsdp->settings->shard_group.ranks;
     const bool is_full = fsdp->settings->fsdp.sharding_strategy == SHARDING_FULL;
     builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp1_unit, fsdp->unit_count);
+    fsdp_size_flat(fsdp, !builder->uses_orig_params);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp_unit *common = &fsdp->units[i];
         builder->units[i].common = common;
         builder->units[i].is_resharded = is_full && i > 0;
-        common->shard = (common->parameters + ranks - 1) / ranks;
-        common->padded = common->shard * ranks;
-        common->optimizer_tensors = common->param_count > 0 ? 1 : 0;
-        if (builder->uses_orig_params && common->param_count > 0)
-            common->optimizer_tensors = (int32_t)((common->param_count + 2 * (ranks - 1)) / ranks);
+        const int32_t trained = common->sizes.trained_count;
+        common->optimizer_tensors = trained > 0 ? 1 : 0;
+        if (builder->uses_orig_params && trained > 0)
+            common->optimizer_tensors = (int32_t)((trained + 2 * (ranks - 1)) / ranks);
     }
 }
 
@@ -52,21 +52,24 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
     const struct precision_config *precision = &fsdp->settings->precision;
     const int64_t param_bytes = dtype_bytes((enum dtype)precision->param_dtype);
     const int64_t reduce_bytes = dtype_bytes((enum dtype)precision->reduce_dtype);
-    const int64_t shard = unit->common->shard, padded = unit->common->padded;
-    const bool casts = precision->param_dtype != precision->storage_dtype;
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
+    const int64_t padded = unit->common->padded;
+    const bool casts = sizes->cast_shard > 0;
     const bool is_alone = fsdp->settings->shard_group.ranks == 1;
     unit->cast =
-        fsdp_add_unit_tensor(fsdp, index, "cast", casts && !is_alone ? shard * param_bytes : 0,
+        fsdp_add_unit_tensor(fsdp, index, "cast", is_alone ? 0 : sizes->cast_shard * param_bytes,
                              MEMORY_TEMPORARIES, FSDP1_PRE_UNSHARD);
     unit->flat_params = fsdp_add_unit_tensor(fsdp, index, "flat_params",
                                              casts || !is_alone ? padded * param_bytes : 0,
                                              MEMORY_UNSHARDED_PARAMETERS, FSDP1_UNSHARD);
-    unit->flat_grads = fsdp_add_unit_tensor(fsdp, index, "flat_grads", padded * param_bytes,
-                                            MEMORY_UNSHARDED_GRADIENTS, FSDP1_COMPUTE);
-    unit->reduce_input = fsdp_add_unit_tensor(
-        fsdp, index, "reduce_scatter_input",
-        precision->reduce_dtype != precision->param_dtype ? padded * reduce_bytes : 0,
-        MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
+    unit->flat_grads =
+        fsdp_add_unit_tensor(fsdp, index, "flat_grads", sizes->reduced_padded * param_bytes,
+                             MEMORY_UNSHARDED_GRADIENTS, FSDP1_COMPUTE);
+    unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
+                                              precision->reduce_dtype != precision->param_dtype
+                                                  ? sizes->reduced_padded * reduce_bytes
+                                                  : 0,
+                                              MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
     fsdp_add_gradient_tensors(fsdp, index, FSDP1_POST_BACKWARD);
 }
 
@@ -77,19 +80,17 @@ static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const enum dtype param = (enum dtype)fsdp->settings->precision.param_dtype;
     const enum dtype reduce = (enum dtype)fsdp->settings->precision.reduce_dtype;
-    const enum dtype storage = (enum dtype)fsdp->settings->precision.storage_dtype;
     const double param_bytes = (double)dtype_bytes(param);
     const double reduce_bytes = (double)dtype_bytes(reduce);
-    const double storage_bytes = (double)dtype_bytes(storage);
-    const double shard = (double)unit->common->shard, padded = (double)unit->common->padded;
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
+    const double shard = (double)sizes->reduced_shard, padded = (double)sizes->reduced_padded;
     const int64_t ranks = fsdp->settings->shard_group.ranks;
     const int64_t factor = pre_divide_factor(ranks);
-    unit->cast_shard =
-        fsdp_add_unit_pass(fsdp, index, "cast_shard", KERNEL_CAST, param,
-                           param != storage ? shard * (storage_bytes + param_bytes) : 0);
-    unit->concat_grads =
-        fsdp_add_unit_pass(fsdp, index, "concat_grads", KERNEL_CHUNK_CAT, param,
-                           ((double)unit->common->parameters + padded) * param_bytes);
+    unit->cast_shard = fsdp_add_unit_pass(fsdp, index, "cast_shard", KERNEL_CAST, param,
+                                          (double)sizes->cast_stored_bytes +
+                                              (double)sizes->cast_shard * param_bytes);
+    unit->concat_grads = fsdp_add_unit_pass(fsdp, index, "concat_grads", KERNEL_CHUNK_CAT, param,
+                                            ((double)sizes->trained + padded) * param_bytes);
     unit->cast_unsharded_grads =
         fsdp_add_unit_pass(fsdp, index, "cast_unsharded_grads", KERNEL_CAST, reduce,
                            reduce != param ? padded * (param_bytes + reduce_bytes) : 0);
@@ -106,10 +107,15 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const char *name = unit->common->name;
     const struct unit *listed = fsdp_list_unit(fsdp, index);
+    const int64_t apart_bytes = unit->common->sizes.apart_padded *
+                                dtype_bytes((enum dtype)fsdp->settings->precision.param_dtype);
     setup_unit_tensors(builder, index);
     setup_unit_segments(builder, index);
-    unit->all_gather =
-        fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)listed->all_gather_bytes);
+    unit->all_gather = fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0,
+                                           (double)listed->all_gather_bytes - (double)apart_bytes);
+    unit->all_gather_apart =
+        apart_bytes > 0 ? fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)apart_bytes)
+                        : -1;
     unit->reduce_scatter = fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, 0,
                                                (double)listed->reduce_scatter_bytes);
     unit->pre_unsharded = fsdp_add_event(fsdp, "pre_unsharded", name);

@@ -39,6 +39,8 @@ static void post_backward(struct fsdp2_builder *builder, int32_t index)
         fsdp_free(&builder->fsdp, index, unit->params);
         unit->is_unsharded = false;
     }
+    if (unit->common->sizes.trained_count == 0) /* no gradient, nothing to reduce */
+        return;
     while (builder->pending_reduce_count >= builder->fsdp.settings->fsdp.reduce_scatter_buffers)
         drain_oldest_reduce(builder);
     if (unit->common->has_gradient) /* 30e */
@@ -62,7 +64,7 @@ static void end_of_backward(struct fsdp2_builder *builder)
 {
     for (int32_t i = 0; i < builder->fsdp.unit_count; i++) {
         post_backward(builder, i);
-        if (builder->units[i].common->param_count > 0)
+        if (builder->units[i].common->sizes.trained_count > 0)
             fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, i, builder->units[i].post_reduced);
     }
     while (builder->pending_reduce_count > 0)

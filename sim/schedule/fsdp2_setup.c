@@ -27,9 +27,9 @@ static void setup_streams(struct fsdp2_builder *builder)
 static void setup_units(struct fsdp2_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
-    const int64_t ranks = fsdp->settings->shard_group.ranks;
     const bool reshards = fsdp->settings->fsdp.reshard_after_forward != 0;
     builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp2_unit, fsdp->unit_count);
+    fsdp_size_by_param(fsdp);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp2_unit *unit = &builder->units[i];
         unit->common = &fsdp->units[i];
@@ -38,16 +38,7 @@ static void setup_units(struct fsdp2_builder *builder)
                              (role == MODULE_EMBEDDING && fsdp->model->is_tied);
         unit->is_resharded = i > 0 && reshards && !is_kept;
         unit->reduces_at_end = i == 0 || role == MODULE_EMBEDDING;
-        unit->common->optimizer_tensors = unit->common->param_count;
-    }
-    for (int32_t i = 0; i < fsdp->model->module_count; i++) {
-        const struct module_kind *kind = fsdp_kind(fsdp, i);
-        for (int32_t p = 0; p < kind->param_count; p++) {
-            struct fsdp_unit *unit = &fsdp->units[fsdp->modules[i].unit];
-            const int64_t shard = param_shard_numel(&kind->params[p], ranks);
-            unit->shard += shard;
-            unit->padded += shard * ranks;
-        }
+        unit->common->optimizer_tensors = unit->common->sizes.trained_count;
     }
 }
 
@@ -58,9 +49,9 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     const struct precision_config *precision = &fsdp->settings->precision;
     const int64_t param_bytes = dtype_bytes((enum dtype)precision->param_dtype);
     const int64_t reduce_bytes = dtype_bytes((enum dtype)precision->reduce_dtype);
-    const int64_t shard = unit->common->shard, padded = unit->common->padded;
-    const bool casts = precision->param_dtype != precision->storage_dtype;
-    unit->cast = fsdp_add_unit_tensor(fsdp, index, "cast", casts ? shard * param_bytes : 0,
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
+    const int64_t padded = unit->common->padded;
+    unit->cast = fsdp_add_unit_tensor(fsdp, index, "cast", sizes->cast_shard * param_bytes,
                                       MEMORY_TEMPORARIES, FSDP2_COPY_IN);
     unit->gather_buffer =
         fsdp_add_unit_tensor(fsdp, index, "all_gather_buffer", padded * param_bytes,
@@ -68,9 +59,9 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     unit->params = fsdp_add_unit_tensor(fsdp, index, "params", padded * param_bytes,
                                         MEMORY_UNSHARDED_PARAMETERS, FSDP2_COMPUTE);
     fsdp_set_pieces(fsdp, unit->params, unit->common->param_count);
-    unit->reduce_input =
-        fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input", padded * reduce_bytes,
-                             MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
+    unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
+                                              sizes->reduced_padded * reduce_bytes,
+                                              MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
     fsdp_add_gradient_tensors(fsdp, index, FSDP2_REDUCE_SCATTER);
 }
 
@@ -81,19 +72,18 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     const struct precision_config *precision = &fsdp->settings->precision;
     const enum dtype param = (enum dtype)precision->param_dtype;
     const enum dtype reduce = (enum dtype)precision->reduce_dtype;
-    const enum dtype storage = (enum dtype)precision->storage_dtype;
     const double param_bytes = (double)dtype_bytes(param);
     const double reduce_bytes = (double)dtype_bytes(reduce);
-    const double storage_bytes = (double)dtype_bytes(storage);
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
     const double shard = (double)unit->common->shard, padded = (double)unit->common->padded;
-    unit->copy_in = fsdp_add_unit_pass(
-        fsdp, index, "copy_in", KERNEL_COPY_IN, param,
-        shard * (2 * param_bytes + (param != storage ? storage_bytes + param_bytes : 0)));
+    const double cast = (double)sizes->cast_stored_bytes + (double)sizes->cast_shard * param_bytes;
+    unit->copy_in = fsdp_add_unit_pass(fsdp, index, "copy_in", KERNEL_COPY_IN, param,
+                                       shard * 2 * param_bytes + cast);
     unit->copy_out = fsdp_add_unit_pass(fsdp, index, "copy_out", KERNEL_COPY_OUT, param,
                                         padded * 2 * param_bytes);
-    unit->chunk_cat =
-        fsdp_add_unit_pass(fsdp, index, "chunk_cat", KERNEL_CHUNK_CAT, reduce,
-                           (double)unit->common->parameters * param_bytes + padded * reduce_bytes);
+    unit->chunk_cat = fsdp_add_unit_pass(fsdp, index, "chunk_cat", KERNEL_CHUNK_CAT, reduce,
+                                         (double)sizes->trained * param_bytes +
+                                             (double)sizes->reduced_padded * reduce_bytes);
     fsdp_add_gradient_segments(fsdp, index);
 }
 

@@ -84,7 +84,8 @@ const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t index)
         .parameters = unit->parameters,
         .param_count = unit->param_count,
         .all_gather_bytes = unit->padded * dtype_bytes((enum dtype)precision->param_dtype),
-        .reduce_scatter_bytes = unit->padded * dtype_bytes((enum dtype)precision->reduce_dtype)};
+        .reduce_scatter_bytes =
+            unit->sizes.reduced_padded * dtype_bytes((enum dtype)precision->reduce_dtype)};
     return listed;
 }
 

@@ -5,8 +5,10 @@ void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int 
 {
     struct fsdp_unit *unit = &builder->units[index];
     const struct precision_config *precision = &builder->settings->precision;
-    const int64_t reduced = unit->shard * dtype_bytes((enum dtype)precision->reduce_dtype);
-    const int64_t stored = unit->shard * dtype_bytes((enum dtype)precision->storage_dtype);
+    const int64_t reduced =
+        unit->sizes.reduced_shard * dtype_bytes((enum dtype)precision->reduce_dtype);
+    const int64_t stored =
+        unit->sizes.reduced_shard * dtype_bytes((enum dtype)precision->storage_dtype);
     const bool casts = precision->reduce_dtype != precision->storage_dtype;
     unit->reduce_output = fsdp_add_unit_tensor(builder, index, "reduce_scatter_output", reduced,
                                                MEMORY_REDUCE_BUFFERS, stream);
@@ -22,7 +24,7 @@ void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
     struct fsdp_unit *unit = &builder->units[index];
     const enum dtype reduce = (enum dtype)builder->settings->precision.reduce_dtype;
     const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
-    const double shard = (double)unit->shard;
+    const double shard = (double)unit->sizes.reduced_shard;
     const double reduce_bytes = (double)dtype_bytes(reduce);
     const double storage_bytes = (double)dtype_bytes(storage);
     unit->cast_grads =

@@ -80,11 +80,10 @@ void fsdp_assign_units(struct fsdp_builder *builder)
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
 {
     const struct fsdp_unit *unit = &builder->units[index];
-    const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
     fsdp_hold(builder,
               fsdp_add_tensor(builder, (struct tensor){.name = arena_printf(
                                                            builder->arena, "shard(%s)", unit->name),
-                                                       .bytes = unit->shard * dtype_bytes(storage),
+                                                       .bytes = unit->sizes.stored_bytes,
                                                        .category = MEMORY_PARAMETERS,
                                                        .unit = index,
                                                        .pieces = pieces}));
@@ -156,11 +155,11 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     module->grads = fsdp_add_tensor(
         builder,
         (struct tensor){.name = arena_printf(arena, "grads(%s)", name),
-                        .bytes = kind->numel *
+                        .bytes = (kind->numel - kind->frozen_numel) *
                                  dtype_bytes((enum dtype)builder->settings->precision.param_dtype),
                         .category = MEMORY_UNSHARDED_GRADIENTS,
                         .unit = unit,
-                        .pieces = kind->param_count});
+                        .pieces = kind->param_count - kind->frozen_count});
     /* The head's output is the logits; its gradient is as large. Hidden states are counted by the
        blocks that save them. */
     const int64_t logits_bytes = kind->role == MODULE_HEAD ? kind->output_bytes : 0;

@@ -13,13 +13,25 @@
 
 enum { FSDP_COMPUTE };
 
+/* How a unit's parts differ where some of it is frozen, cast or packed. */
+struct fsdp_sizes {
+    int64_t stored_bytes;                  /* on one GPU */
+    int64_t cast_shard, cast_stored_bytes; /* elements on one GPU cast for the gather; as stored */
+    int64_t trained;                       /* elements whose gradient backward makes */
+    int32_t trained_count;                 /* parameters */
+    int64_t reduced_padded, reduced_shard; /* elements that are reduced, and on one GPU */
+    int64_t optimized_shard;               /* elements the optimizer sees on one GPU */
+    int64_t apart_padded; /* fsdp1: of padded, a flat parameter of its own for what is trained */
+};
+
 /* Some modules whose parameters are gathered and reduced together. */
 struct fsdp_unit {
     const char *name;
     int32_t first_module; /* the first of its modules in forward order; the root: 0 */
     int32_t param_count;
     int64_t parameters;        /* elements */
-    int64_t padded, shard;     /* elements, gathered and on one GPU: set by the policy */
+    int64_t padded, shard;     /* elements of param_dtype, gathered and on one GPU: by the policy */
+    struct fsdp_sizes sizes;   /* by the policy; fsdp_size_whole where nothing is frozen */
     int32_t optimizer_tensors; /* that the optimizer sees: set by the policy */
     int32_t sharded_grads, reduce_output, cast_grads_output; /* tensors, -1: none */
     int32_t cast_grads, accumulate;                          /* segments, -1: none */
@@ -96,6 +108,15 @@ void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_fl
 void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count);
 void fsdp_alloc(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
 void fsdp_free(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
+
+/* fsdp_sizes.c */
+/* What a policy without frozen parameters has: all of `shard` is stored, cast, reduced, updated. */
+void fsdp_size_whole(const struct fsdp_builder *builder, struct fsdp_unit *unit);
+/* fully_shard: every parameter is padded by itself. */
+void fsdp_size_by_param(struct fsdp_builder *builder);
+/* FullyShardedDataParallel: a flat parameter, or with `is_split` one for the frozen and one for the
+   trained ones. */
+void fsdp_size_flat(struct fsdp_builder *builder, bool is_split);
 
 /* fsdp_modules.c */
 const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module);

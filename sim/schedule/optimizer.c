@@ -86,9 +86,10 @@ static void add_master(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_unit *unit = &builder->units[index];
     const int64_t bytes = dtype_bytes(update_dtype(&builder->settings->precision));
-    fsdp_hold(builder, fsdp_add_unit_tensor(builder, index, "master",
-                                            has_master(builder) ? unit->shard * bytes : 0,
-                                            MEMORY_OPTIMIZER, FSDP_COMPUTE));
+    fsdp_hold(builder,
+              fsdp_add_unit_tensor(builder, index, "master",
+                                   has_master(builder) ? unit->sizes.optimized_shard * bytes : 0,
+                                   MEMORY_OPTIMIZER, FSDP_COMPUTE));
 }
 
 void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
@@ -96,7 +97,8 @@ void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
     add_master(builder, index);
     struct fsdp_unit *unit = &builder->units[index];
     const struct update *update = &updates[builder->settings->optimizer.name];
-    const double bytes = (double)unit->shard * optimizer_state_bytes(&builder->settings->optimizer);
+    const double bytes =
+        (double)unit->sizes.optimized_shard * optimizer_state_bytes(&builder->settings->optimizer);
     unit->optimizer_state = fsdp_add_tensor(
         builder, (struct tensor){
                      .name = arena_printf(builder->arena, "%s(%s)", update->state_name, unit->name),
@@ -117,10 +119,10 @@ static struct shard_sizes measure_shard(const struct fsdp_builder *builder)
     struct shard_sizes sizes = {0};
     for (int32_t i = 0; i < builder->unit_count; i++) {
         const struct fsdp_unit *unit = &builder->units[i];
-        sizes.elements += unit->shard;
+        sizes.elements += unit->sizes.optimized_shard;
         sizes.tensors += unit->optimizer_tensors;
         const int64_t mean =
-            unit->optimizer_tensors > 0 ? unit->shard / unit->optimizer_tensors : 0;
+            unit->optimizer_tensors > 0 ? unit->sizes.optimized_shard / unit->optimizer_tensors : 0;
         sizes.largest = mean > sizes.largest ? mean : sizes.largest;
     }
     return sizes;

@@ -120,6 +120,7 @@ struct policy_settings {
     struct optimizer_config optimizer;
     struct group shard_group; /* the ranks that states are sharded over */
     struct group dp_group;    /* all that reduce gradients together: replicas too */
+    enum dtype base_dtype;    /* what frozen parameters are kept in */
     int64_t grad_accum;
     bool is_compiled;
     bool is_checkpoint_per_child;

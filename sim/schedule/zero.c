@@ -49,6 +49,7 @@ static void setup_units(struct zero_builder *builder)
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp_unit *unit = &fsdp->units[i];
         unit->shard = (unit->parameters + ranks - 1) / ranks;
+        fsdp_size_whole(fsdp, unit);
         unit->sharded_grads = -1;
         unit->optimizer_tensors = i == 0 ? 1 : 0;
         fsdp_list_unit(fsdp, i);

@@ -8,8 +8,8 @@
  *     - when: [gpu=A100*|A800*, n_gpus>8]
  *       set: [train.attention=triton, train.seq_len=<seq_len>]
  *       citation: README, section "A100"
- *     - exclude: adapters on a frozen base are not simulated
- *       when: ['framework=*LoRA*']
+ *     - exclude: a hand-written engine without PyTorch
+ *       when: ['framework=llmq*']
  *
  * A rule holds when all its conditions do. A later rule stands over an earlier one; `key=` takes a
  * setting back. `<column>` stands for the row's own cell; a setting whose cell is empty is not

@@ -12,6 +12,7 @@ int main(int argc, char **argv)
                                          {"optimizer", optimizer_cases},
                                          {"fsdp1", fsdp1_cases},
                                          {"fsdp1_played", fsdp1_played_cases},
+                                         {"lora", lora_cases},
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
                                          {0}};

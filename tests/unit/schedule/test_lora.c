@@ -1,0 +1,141 @@
+/*
+ * tests/unit/schedule/test_lora.c: adapters under FSDP: what is gathered, reduced, kept.
+ *
+ * The two blocks (h 16, f 40, 8 key rows, 2 GPUs) with rank 4 on q and v: a block has 2,720 frozen
+ * elements, of which 2,688 in linear layers, and 4·(16 + 16) + 4·(16 + 8) = 224 trained ones. The
+ * root of `wrap: block`: 96·16 twice and a norm of 16, 3,088, all frozen.
+ */
+#include <string.h>
+
+#include "program_balance.h"
+#include "schedule_tests.h"
+
+#define LORA                                                                                       \
+    "train.lora={rank: 4, target_modules: [q_proj, v_proj]}; "                                     \
+    "train.precision={param_dtype: bf16, reduce_dtype: fp32}; "
+#define FSDP1 "fsdp={api: fsdp1, wrap: block, use_orig_params: false}"
+#define FSDP1_ORIGINAL "fsdp={api: fsdp1, wrap: block, use_orig_params: true}"
+#define FSDP2 "fsdp={api: fsdp2, wrap: block}"
+
+/* The whole unit is gathered in bf16; reduced in fp32 is what each API has a gradient for. */
+static void test_traffic(void)
+{
+    static const struct {
+        const char *overrides;
+        int64_t gathered, reduced;
+    } rows[] = {{LORA FSDP2, 2 * 2944, 4 * 224},
+                {LORA FSDP1, 2 * 2944, 4 * 224},
+                {LORA FSDP1_ORIGINAL, 2 * 2944, 4 * 2944}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        struct program_text text;
+        if (program_text_read(&text, &played, TWO_BLOCKS, rows[i].overrides)) {
+            const struct program *program = played.experiment.program;
+            CHECK_INT(program->units.items[1].parameters, 2944);
+            CHECK_INT(program->units.items[1].all_gather_bytes, rows[i].gathered);
+            CHECK_INT(program->units.items[1].reduce_scatter_bytes, rows[i].reduced);
+            CHECK_INT(program->units.items[0].all_gather_bytes, 2 * 3088);
+            CHECK_INT(program->units.items[0].reduce_scatter_bytes, 0);
+            CHECK_TRUE(strstr(text.whole, "reduce_scatter_input(root)") == NULL);
+            program_check_balance(program);
+        }
+        played_release(&played);
+    }
+}
+
+/*
+ * One of two GPUs, bytes. Parameters: frozen (2·2,720 + 3,088) / 2 elements in bf16, trained 224 in
+ * fp32 (2·224 / 2). Gradients in fp32: of the adapters, or with original parameters of both flat
+ * parameters whole. Two moments of the adapters in fp32.
+ */
+static void test_kept(void)
+{
+    static const struct {
+        const char *overrides;
+        int64_t parameters, gradients;
+    } rows[] = {{LORA FSDP2, 4264 * 2 + 224 * 4, 224 * 4},
+                {LORA FSDP1, 4264 * 2 + 224 * 4, 224 * 4},
+                {LORA FSDP1_ORIGINAL, 4264 * 2 + 224 * 4, 2944 * 4},
+                {LORA FSDP2 "; train.lora.base_dtype=fp32", 4264 * 4 + 224 * 4, 224 * 4}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        if (played_build(&played, TWO_BLOCKS, rows[i].overrides)) {
+            const struct program *program = played.experiment.program;
+            CHECK_INT(program_kept_bytes(program, MEMORY_PARAMETERS), rows[i].parameters);
+            CHECK_INT(program_kept_bytes(program, MEMORY_GRADIENTS), rows[i].gradients);
+            CHECK_INT(program_kept_bytes(program, MEMORY_OPTIMIZER), 224 * 8);
+        }
+        played_release(&played);
+    }
+}
+
+/*
+ * nf4, adapters in bf16: 2,688 weights of a block at half a byte and 32 of norms at 2, gathered;
+ * the scales, 4 bytes for 64 weights, are whole on each GPU with fsdp1 (2·168) and gathered with
+ * fsdp2, weight by weight: q and o 16·16, k and v 8·16, three of 40·16.
+ */
+static void test_packed(void)
+{
+    static const char packed[] =
+        "; train.lora.quantization=nf4; train.precision.storage_dtype=bf16";
+    struct played played;
+    struct arena arena = {0};
+    if (played_build(&played, TWO_BLOCKS, arena_printf(&arena, "%s%s%s", LORA, FSDP1, packed))) {
+        const struct program *program = played.experiment.program;
+        CHECK_INT(program->units.items[1].all_gather_bytes, 1344 + 2 * 32 + 2 * 224);
+        CHECK_INT(program_kept_bytes(program, MEMORY_PARAMETERS),
+                  (2 * (1344 + 2 * 32 + 2 * 224) + 2 * 3088) / 2 + 2 * 168);
+        program_check_balance(program);
+    }
+    played_release(&played);
+    if (played_build(&played, TWO_BLOCKS, arena_printf(&arena, "%s%s%s", LORA, FSDP2, packed))) {
+        const struct program *program = played.experiment.program;
+        CHECK_INT(program->units.items[1].all_gather_bytes, 1344 + 168 + 2 * 32 + 2 * 224);
+        program_check_balance(program);
+    }
+    played_release(&played);
+    arena_release(&arena);
+}
+
+static void test_played(void)
+{
+    static const char *const rows[] = {LORA FSDP2, LORA FSDP1, LORA FSDP1_ORIGINAL,
+                                       LORA FSDP2 "; train.activation_checkpointing=full",
+                                       LORA FSDP1 "; train.grad_accum=3"};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        if (played_play(&played, TWO_BLOCKS, rows[i])) {
+            const struct outcome *outcome = &played.outcome;
+            CHECK_NEAR(outcome->compute_s + outcome->exposed_comm_s + outcome->idle_s,
+                       outcome->step_time_s, 1e-9);
+        }
+        played_release(&played);
+    }
+}
+
+static void check_refused(const char *overrides, const char *wanted)
+{
+    struct played played;
+    CHECK_INT(played_try(&played, TWO_BLOCKS, overrides), STATUS_INPUT);
+    if (strstr(played_messages(&played), wanted) == NULL)
+        CHECK_TEXT(played_messages(&played), wanted);
+    played_release(&played);
+}
+
+static void test_refused(void)
+{
+    check_refused("train.lora={rank: 4, target_modules: [q_proj, w_proj]}",
+                  "model 'two-blocks' has no linear layer 'w_proj'");
+    check_refused(
+        "train.lora={rank: 4, target_modules: [w_proj]}",
+        "accepted: all-linear, q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
+    check_refused("train.lora={target_modules: all-linear}", "rank");
+    check_refused("train.lora={rank: 4}", "target_modules");
+    check_refused(LORA "fsdp={api: ddp}", "'lora' cannot be simulated yet with 'api: ddp'");
+    check_refused("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
+                  "'double_quant' means nothing without quantisation");
+}
+
+const struct check_case lora_cases[] = {{"traffic", test_traffic}, {"kept", test_kept},
+                                        {"packed", test_packed},   {"played", test_played},
+                                        {"refused", test_refused}, {0}};
