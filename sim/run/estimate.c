@@ -28,19 +28,64 @@ static void fill_states(struct estimate *estimate, bool has_ddp_buckets)
     }
 }
 
+/* A packed weight is half a byte and its share of the scales. */
+static double packed_bytes(const struct experiment *experiment)
+{
+    return 0.5 + experiment->model->packed_scale_bytes;
+}
+
+/* Of a module's parameters, so many bytes an element where they are frozen and trained. */
+static double weigh(const struct experiment *experiment, const struct module_kind *kind,
+                    double frozen_bytes, double trained_bytes)
+{
+    double packed = 0;
+    for (int32_t p = 0; p < kind->param_count; p++)
+        if (kind->params[p].is_packed)
+            packed += (double)kind->params[p].dim0 * (double)kind->params[p].rest;
+    return packed * packed_bytes(experiment) +
+           ((double)kind->frozen_numel - packed) * frozen_bytes +
+           (double)(kind->numel - kind->frozen_numel) * trained_bytes;
+}
+
+/* Bytes of parameter, gradient and optimizer over all parameters, trained or not. */
+static void set_bytes_per_parameter(const struct experiment *experiment, struct estimate *estimate)
+{
+    const struct train_config *train = &experiment->train;
+    const struct model *model = experiment->model;
+    const double storage = (double)dtype_bytes((enum dtype)train->precision.storage_dtype);
+    const double base = (double)dtype_bytes(lora_base_dtype(train));
+    const int master = train->precision.master_dtype;
+    const double state =
+        optimizer_state_bytes(&train->optimizer) +
+        (master == MASTER_NONE ? 0 : (double)dtype_bytes((enum dtype)(master - 1)));
+    const double all = model->parameters > 0 ? (double)model->parameters : 1;
+    const double trained = (double)(model->parameters - model->frozen_parameters) / all;
+    double stored = 0;
+    for (int32_t i = 0; i < model->module_count; i++)
+        stored += weigh(experiment, &model->kinds[model->modules[i].kind_idx], base, storage);
+    const bool is_whole = model->frozen_parameters == 0;
+    estimate->bytes_per_parameter[0] = is_whole ? storage : stored / all;
+    estimate->bytes_per_parameter[1] = is_whole ? storage : trained * storage;
+    estimate->bytes_per_parameter[2] = is_whole ? state : trained * state;
+}
+
 /* Parameters of the largest block, and of everything outside blocks. */
 static void measure_units(const struct experiment *experiment, struct estimate *estimate,
                           double *outside_blocks)
 {
     const struct model *model = experiment->model;
+    const double param = (double)dtype_bytes((enum dtype)experiment->train.precision.param_dtype);
     *outside_blocks = 0;
     for (int32_t i = 0; i < model->module_count; i++) {
         const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
         const double numel = (double)kind->numel;
-        if (kind->role != MODULE_BLOCK)
+        if (kind->role != MODULE_BLOCK) {
             *outside_blocks += numel;
-        else if (numel > estimate->largest_unit_parameters)
+        } else if (numel > estimate->largest_unit_parameters) {
             estimate->largest_unit_parameters = numel;
+            estimate->largest_unit_trained = (double)(kind->numel - kind->frozen_numel);
+            estimate->one_unit_gathered_bytes = weigh(experiment, kind, param, param);
+        }
     }
 }
 
@@ -58,8 +103,14 @@ static double kept_bytes(const struct experiment *experiment, const struct estim
                          double outside_blocks)
 {
     const double param = (double)dtype_bytes((enum dtype)experiment->train.precision.param_dtype);
-    return keeps_gathered(experiment) ? (double)estimate->parameters * param
-                                      : outside_blocks * param;
+    if (!keeps_gathered(experiment))
+        return outside_blocks * param;
+    double bytes = 0;
+    for (int32_t i = 0; i < experiment->model->module_count; i++)
+        bytes +=
+            weigh(experiment, &experiment->model->kinds[experiment->model->modules[i].kind_idx],
+                  param, param);
+    return estimate->parameters > 0 ? bytes : 0;
 }
 
 /* fully_shard, backward: two gathered copies, one gradient, and as many reduce-scatter inputs as
@@ -69,12 +120,12 @@ static double in_flight_bytes(const struct experiment *experiment, const struct 
     const struct precision_config *precision = &experiment->train.precision;
     const double param = (double)dtype_bytes((enum dtype)precision->param_dtype);
     const double reduce = (double)dtype_bytes((enum dtype)precision->reduce_dtype);
-    const double gathered = keeps_gathered(experiment) ? 0 : 2 * param;
+    const double gathered = keeps_gathered(experiment) ? 0 : 2 * estimate->one_unit_gathered_bytes;
     const int64_t buffers = experiment->fsdp.reduce_scatter_buffers < estimate->layers
                                 ? experiment->fsdp.reduce_scatter_buffers
                                 : estimate->layers;
-    return estimate->largest_unit_parameters *
-           (gathered + param + reduce * (double)(buffers > 1 ? buffers : 1));
+    return gathered +
+           estimate->largest_unit_trained * (param + reduce * (double)(buffers > 1 ? buffers : 1));
 }
 
 static void fill_working(const struct experiment *experiment, struct estimate *estimate,
@@ -121,23 +172,14 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     const enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
-    const struct train_config *train = &experiment->train;
     const struct gpu *gpu = &experiment->cluster.gpu;
-    const double storage = (double)dtype_bytes((enum dtype)train->precision.storage_dtype);
-    const int master = train->precision.master_dtype;
     estimate->parameters = experiment->model->parameters;
     estimate->ranks = experiment->mesh.dp_replicate * experiment->mesh.dp_shard;
-    estimate->bytes_per_parameter[0] = storage;
-    estimate->bytes_per_parameter[1] = storage;
-    estimate->bytes_per_parameter[2] =
-        optimizer_state_bytes(&train->optimizer) +
-        (master == MASTER_NONE ? 0 : (double)dtype_bytes((enum dtype)(master - 1)));
+    set_bytes_per_parameter(experiment, estimate);
     fill_states(estimate, has_ddp_buckets);
     double outside_blocks = 0;
     measure_units(experiment, estimate, &outside_blocks);
     fill_activations(experiment, estimate);
-    const double param = (double)dtype_bytes((enum dtype)train->precision.param_dtype);
-    estimate->one_unit_gathered_bytes = estimate->largest_unit_parameters * param;
     estimate->textbook_peak_bytes =
         estimate->rows[STAGE_ZERO3].states_bytes + estimate->one_unit_gathered_bytes;
     const int64_t communicators = experiment->fsdp.separate_reduce_scatter_communicator ? 2 : 1;

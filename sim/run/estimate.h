@@ -2,9 +2,10 @@
  * run/estimate.h: memory per GPU without events: closed forms, instantly.
  *
  * Bytes a parameter: parameter and gradient in storage_dtype, two Adam moments in state_dtype, a
- * master copy where one is kept. Per GPU, over N data-parallel GPUs:
- *   ddp: p + g + o      zero1: p + g + o/N      zero2: p + (g + o)/N      zero3, fsdp2: (p + g +
- * o)/N Example: p + g + o = 2 + 2 + 12 B, N = 8: zero1 5.5, zero2 3.75, zero3 2 B a parameter.
+ * master copy where one is kept; of frozen parameters no more than they are kept in, so with
+ * adapters the three are means over all parameters. Per GPU, over N data-parallel GPUs: ddp: p + g
+ * + o      zero1: p + g + o/N      zero2: p + (g + o)/N      zero3, fsdp2: (p + g + o)/N Example: p
+ * + g + o = 2 + 2 + 12 B, N = 8: zero1 5.5, zero2 3.75, zero3 2 B a parameter.
  *
  * On top of the states comes the larger of two moments: the loss (all saved activations, logits and
  * loss), and the first block's backward (all saved activations, the recomputed ones, and
@@ -41,6 +42,7 @@ struct estimate {
     struct estimate_row rows[STAGE_COUNT];
     int32_t smallest_fitting;       /* enum estimate_stage, -1: none */
     double largest_unit_parameters; /* of the wrapped units */
+    double largest_unit_trained;    /* of them */
     double one_unit_gathered_bytes; /* the largest unit's gathered parameters */
     /* The simple textbook bound: states of zero3 and one unit gathered. */
     double textbook_peak_bytes;

@@ -376,8 +376,7 @@ enum status experiment_build(struct experiment *experiment)
         .dp_group = {.ranks = experiment->n_gpus,
                      .hosts = experiment->nodes,
                      .ranks_per_host = experiment->gpus_per_node},
-        .base_dtype = train->lora.base_dtype != 0 ? (enum dtype)(train->lora.base_dtype - 1)
-                                                  : (enum dtype)train->precision.param_dtype,
+        .base_dtype = lora_base_dtype(train),
         .grad_accum = train->grad_accum,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,

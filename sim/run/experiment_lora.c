@@ -10,6 +10,12 @@ static void refuse_with(struct experiment *experiment, bool is_set, const char *
         config_error(&experiment->config, path, hint, "%s", text);
 }
 
+enum dtype lora_base_dtype(const struct train_config *train)
+{
+    const int given = train->lora.base_dtype;
+    return (enum dtype)(given != 0 ? given - 1 : train->precision.param_dtype);
+}
+
 void lora_check(struct experiment *experiment)
 {
     const struct train_config *train = &experiment->train;

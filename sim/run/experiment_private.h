@@ -22,6 +22,8 @@ struct root_config {
     int mfu_convention;
 };
 
+/* What frozen parameters are kept in. */
+enum dtype lora_base_dtype(const struct train_config *train);
 /* experiment_lora.c: adapters that cannot be played; targets that the model does not have. */
 void lora_check(struct experiment *experiment);
 MUST_CHECK enum status lora_check_targets(struct experiment *experiment);

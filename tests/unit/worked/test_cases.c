@@ -117,8 +117,62 @@ static void test_bucket_copies(void)
     played_release(&played);
 }
 
+/*
+ * Llama-2-7B over 8 GPUs, rank 8 on q and v. A block: 202,383,360 frozen elements and 131,072 of
+ * adapters; all of it 6,738,415,616 and 4,194,304. Gradients of one GPU in bf16: one flat gradient
+ * a block, 32·202,514,432·2/8 B; adapters alone, 4,194,304·2/8 B. Frozen parameters at 2 or 4 B.
+ */
+static void test_mixed_units(void)
+{
+    static const struct {
+        const char *overrides;
+        int64_t parameters, gradients;
+    } rows[] = {
+        {"", 1685652480, 1620115456},
+        {"fsdp.use_orig_params=false", 1685652480, 1048576},
+        {"fsdp={api: fsdp2, wrap: block}", 1685652480, 1048576},
+        {"fsdp={api: fsdp2, wrap: block}; train.lora.base_dtype=fp32", 3370256384, 1048576}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        if (played_build(&played, "cases/lora-mixed-units", rows[i].overrides)) {
+            const struct program *program = played.experiment.program;
+            CHECK_INT(program_kept_bytes(program, MEMORY_PARAMETERS), rows[i].parameters);
+            CHECK_INT(program_kept_bytes(program, MEMORY_GRADIENTS), rows[i].gradients);
+            CHECK_INT(program_kept_bytes(program, MEMORY_OPTIMIZER), 2097152);
+            program_check_balance(program);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* Without events: (6,738,415,616·2 + 4,194,304·(2 + 2 + 4)) / 8 B; the linear layers of the blocks,
+   32·202,375,168, at 4.5 bits instead: scales count as sharded. */
+static void test_adapters_estimate(void)
+{
+    static const struct {
+        const char *overrides;
+        double states;
+    } rows[] = {{"", (6738415616.0 * 2 + 4194304.0 * 8) / 8},
+                {"train.lora.quantization=nf4",
+                 (262410240.0 * 2 + 6476005376.0 * 0.5625 + 4194304.0 * 8) / 8}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        struct estimate estimate;
+        check_context("%s", rows[i].overrides);
+        CHECK_INT(played_load(&played, "cases/lora-mixed-units", rows[i].overrides), STATUS_OK);
+        CHECK_INT(estimate_memory(&played.experiment, 0, false, &estimate), STATUS_OK);
+        CHECK_NEAR(estimate.rows[STAGE_ZERO3].states_bytes, rows[i].states, 1e-12);
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
 const struct check_case cases_cases[] = {{"DeepSpeed: hooks", test_hooks},
                                          {"DeepSpeed: host-bound", test_host_bound},
                                          {"DeepSpeed: gathers", test_gathers},
                                          {"DDP: bucket copies", test_bucket_copies},
+                                         {"LoRA: mixed units", test_mixed_units},
+                                         {"LoRA: memory", test_adapters_estimate},
                                          {0}};
