@@ -93,7 +93,7 @@ static void measure_units(const struct experiment *experiment, struct estimate *
 static bool keeps_gathered(const struct experiment *experiment)
 {
     const struct fsdp_config *fsdp = &experiment->fsdp;
-    return fsdp->api == API_FSDP1 ? fsdp->sharding_strategy == SHARDING_GRAD_OP
+    return fsdp->api == API_FSDP1 ? !sharding_frees_after_forward(fsdp->sharding_strategy)
                                   : fsdp->reshard_after_forward == 0;
 }
 
@@ -174,7 +174,7 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
         return status;
     const struct gpu *gpu = &experiment->cluster.gpu;
     estimate->parameters = experiment->model->parameters;
-    estimate->ranks = experiment->mesh.dp_replicate * experiment->mesh.dp_shard;
+    estimate->ranks = experiment->mesh.dp_shard;
     set_bytes_per_parameter(experiment, estimate);
     fill_states(estimate, has_ddp_buckets);
     double outside_blocks = 0;

@@ -181,6 +181,8 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     resolve_size(experiment, root);
     if (experiment->diag->error_count > 0)
         return STATUS_INPUT;
+    mesh_follow_strategy(config, &experiment->fsdp, &experiment->mesh, experiment->nodes,
+                         experiment->gpus_per_node);
     status = mesh_resolve(config, "mesh", &experiment->mesh, experiment->n_gpus);
     if (status != STATUS_OK)
         return status;
@@ -338,14 +340,19 @@ static enum status build_layout(struct experiment *experiment)
                                    groups, count, &experiment->layout, experiment->diag);
 }
 
-/* The ranks that states are sharded over: all, or neighbours. */
-static enum status find_shard_group(struct experiment *experiment, struct group *group)
+/* The ranks that states are sharded over: all, or neighbours; and those with the same shard. */
+static enum status find_mesh_groups(struct experiment *experiment, struct group *shard,
+                                    struct group *replicate)
 {
     const struct layout size = {.hosts = experiment->nodes,
                                 .gpus_per_host = experiment->gpus_per_node,
                                 .ranks = experiment->n_gpus};
-    if (group_along(&size, experiment->mesh.dp_shard, 1, group))
+    const struct mesh_config *mesh = &experiment->mesh;
+    if (group_along(&size, mesh->dp_shard, 1, shard)) {
+        /* What neighbours tile, those a stride apart tile. */
+        BUG_IF(!group_along(&size, mesh->dp_replicate, mesh->dp_shard, replicate));
         return STATUS_OK;
+    }
     config_error(&experiment->config, "mesh.dp_shard",
                  "a divisor of the GPUs of a host, or whole hosts",
                  "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64,
@@ -362,8 +369,8 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
-    struct group shard_group;
-    status = find_shard_group(experiment, &shard_group);
+    struct group shard_group, replicate_group;
+    status = find_mesh_groups(experiment, &shard_group, &replicate_group);
     if (status != STATUS_OK)
         return status;
     const struct policy_settings settings = {
@@ -373,6 +380,7 @@ enum status experiment_build(struct experiment *experiment)
         .precision = train->precision,
         .optimizer = train->optimizer,
         .shard_group = shard_group,
+        .replicate_group = replicate_group,
         .dp_group = {.ranks = experiment->n_gpus,
                      .hosts = experiment->nodes,
                      .ranks_per_host = experiment->gpus_per_node},

@@ -55,14 +55,14 @@ void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backwar
     limit(builder, index);
     if (gathers) {
         fsdp_alloc(fsdp, index, unit->flat_params);
-        if (fsdp->settings->shard_group.ranks > 1)
+        if (fsdp_is_sharded(fsdp))
             gather(builder, index);
         fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, unit->cast);
         fsdp_free(fsdp, index, unit->cast);
         unit->is_gathered = true;
     }
     /* SHARD_GRAD_OP leaves the views as they are after forward; FULL_SHARD renews the root's. */
-    const bool is_full = fsdp->settings->fsdp.sharding_strategy == SHARDING_FULL;
+    const bool is_full = sharding_frees_after_forward(fsdp->settings->fsdp.sharding_strategy);
     if (gathers || (is_backward && index == 0 && is_full))
         fsdp_host(fsdp, HOST_FLAT_VIEW, index, unit->common->param_count);
 }
@@ -88,7 +88,7 @@ void fsdp1_reshard(struct fsdp1_builder *builder, int32_t index, bool frees, boo
     fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_COMPUTE, index, unit->flat_params);
     fsdp_free(fsdp, index, unit->flat_params);
     unit->is_gathered = false;
-    if (!fsdp->settings->fsdp.limit_all_gathers || fsdp->settings->shard_group.ranks == 1)
+    if (!fsdp->settings->fsdp.limit_all_gathers || !fsdp_is_sharded(fsdp))
         return;
     const int32_t event = is_backward ? unit->backward_freed : unit->forward_freed;
     fsdp_op(fsdp, OP_RECORD, FSDP1_COMPUTE, index, event);

@@ -28,6 +28,25 @@ static void pre_backward(struct fsdp1_builder *builder, int32_t index)
         prefetch(builder, index);
 }
 
+/* 82: over the replicas, in place; with the hybrid strategies on a stream of its own. */
+static void all_reduce(struct fsdp1_builder *builder, int32_t index)
+{
+    const struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const int stream = builder->all_reduce_stream;
+    if (stream == FSDP1_ALL_REDUCE) {
+        fsdp_op(fsdp, OP_RECORD, FSDP1_POST_BACKWARD, index, unit->scattered);
+        fsdp_op(fsdp, OP_WAIT, FSDP1_ALL_REDUCE, index, unit->scattered);
+        if (unit->common->is_reduced_apart)
+            fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_ALL_REDUCE, index, unit->common->reduce_output);
+    }
+    if (fsdp_is_replicated(fsdp))
+        fsdp_op(fsdp, OP_COLLECTIVE, stream, index, unit->all_reduce);
+    fsdp_op(fsdp, OP_SEGMENT, stream, index, unit->post_divide);
+    fsdp_keep_gradient(fsdp, index, stream);
+    fsdp_free_reduced(fsdp, index);
+}
+
 /* 82-84, on the post-backward stream; compute waits for none of it. */
 static void reduce(struct fsdp1_builder *builder, int32_t index)
 {
@@ -39,10 +58,9 @@ static void reduce(struct fsdp1_builder *builder, int32_t index)
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->cast_unsharded_grads);
     fsdp_alloc_reduced(fsdp, index);
     fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->pre_divide);
-    if (fsdp->settings->shard_group.ranks > 1)
+    if (fsdp_is_sharded(fsdp))
         fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_POST_BACKWARD, index, unit->reduce_scatter);
-    fsdp_op(fsdp, OP_SEGMENT, FSDP1_POST_BACKWARD, index, unit->post_divide);
-    fsdp_keep_gradient(fsdp, index, FSDP1_POST_BACKWARD);
+    all_reduce(builder, index);
     fsdp_free(fsdp, index, unit->reduce_input);
     fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_POST_BACKWARD, index, unit->flat_grads);
     fsdp_free(fsdp, index, unit->flat_grads);
@@ -83,5 +101,7 @@ void fsdp1_backward(struct fsdp1_builder *builder)
     /* 85: the end-of-backward callback. */
     fsdp_op(fsdp, OP_RECORD, FSDP1_POST_BACKWARD, 0, builder->done_event);
     fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->done_event);
+    fsdp_op(fsdp, OP_RECORD, FSDP1_ALL_REDUCE, 0, builder->all_reduced_event);
+    fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->all_reduced_event);
     fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_BACKWARD_END);
 }

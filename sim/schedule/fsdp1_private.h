@@ -14,7 +14,13 @@
 
 #include "schedule/fsdp_private.h"
 
-enum { FSDP1_COMPUTE, FSDP1_PRE_UNSHARD, FSDP1_UNSHARD, FSDP1_POST_BACKWARD };
+enum {
+    FSDP1_COMPUTE,
+    FSDP1_PRE_UNSHARD,
+    FSDP1_UNSHARD,
+    FSDP1_POST_BACKWARD,
+    FSDP1_ALL_REDUCE /* hybrid strategies; no_shard reduces on post-backward */
+};
 
 /* One flat parameter. */
 struct fsdp1_unit {
@@ -25,9 +31,10 @@ struct fsdp1_unit {
     /* segments */
     int32_t cast_shard, concat_grads, cast_unsharded_grads, pre_divide, post_divide;
     /* collectives */
-    int32_t all_gather, all_gather_apart, reduce_scatter; /* apart: of the adapters; -1: none */
+    int32_t all_gather, all_gather_apart, reduce_scatter,
+        all_reduce; /* apart: of the adapters; -1: none */
     /* events */
-    int32_t pre_unsharded, unsharded, grads_ready, forward_freed, backward_freed;
+    int32_t pre_unsharded, unsharded, grads_ready, scattered, forward_freed, backward_freed;
     /* state */
     bool is_gathered;
     bool is_prefetched;
@@ -51,6 +58,8 @@ struct fsdp1_builder {
     struct fsdp1_unit *units;    /* as in fsdp.units */
     int32_t root_event;          /* compute stream at root pre-forward */
     int32_t done_event;          /* post-backward stream at the end of backward */
+    int32_t all_reduced_event;   /* all-reduce stream there, -1: none */
+    int all_reduce_stream;       /* of the shards */
     int32_t *post_forward_order; /* units */
     int32_t post_forward_count;
     struct free_queue queue;

@@ -1,16 +1,25 @@
 /* schedule/fsdp1_setup.c: the tables of an FSDP1 program: units, tensors, segments, events. */
 #include "schedule/fsdp1_private.h"
 
-static void setup_streams(struct fsdp_builder *fsdp)
+static void setup_streams(struct fsdp1_builder *builder)
 {
+    struct fsdp_builder *fsdp = &builder->fsdp;
     static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
                                             {"pre-unshard", STREAM_ALL_GATHER_COPY_IN, false},
                                             {"unshard", STREAM_ALL_GATHER, false},
-                                            {"post-backward", STREAM_REDUCE_SCATTER, false}};
-    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++)
+                                            {"post-backward", STREAM_REDUCE_SCATTER, false},
+                                            {"all-reduce", STREAM_ALL_REDUCE, false}};
+    const bool is_hybrid = fsdp_is_replicated(fsdp) && fsdp_is_sharded(fsdp);
+    builder->all_reduce_stream = is_hybrid ? FSDP1_ALL_REDUCE : FSDP1_POST_BACKWARD;
+    for (int i = 0; i <= builder->all_reduce_stream; i++)
         *ARENA_PUSH(fsdp->arena, &fsdp->program->streams) = streams[i];
     *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
         .name = "dp_shard", .purpose = "fsdp", .group = fsdp->settings->shard_group};
+    if (fsdp_is_replicated(fsdp))
+        *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) =
+            (struct communicator){.name = "dp_replicate",
+                                  .purpose = "all-reduce of shards",
+                                  .group = fsdp->settings->replicate_group};
 }
 
 /* 83: the power of two nearest the square root of the group, from above, that divides it. */
@@ -31,7 +40,7 @@ static void setup_units(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const int64_t ranks = fsdp->settings->shard_group.ranks;
-    const bool is_full = fsdp->settings->fsdp.sharding_strategy == SHARDING_FULL;
+    const bool is_full = sharding_frees_after_forward(fsdp->settings->fsdp.sharding_strategy);
     builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp1_unit, fsdp->unit_count);
     fsdp_size_flat(fsdp, !builder->uses_orig_params);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
@@ -55,7 +64,7 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
     const struct fsdp_sizes *sizes = &unit->common->sizes;
     const int64_t padded = unit->common->padded;
     const bool casts = sizes->cast_shard > 0;
-    const bool is_alone = fsdp->settings->shard_group.ranks == 1;
+    const bool is_alone = !fsdp_is_sharded(fsdp);
     unit->cast =
         fsdp_add_unit_tensor(fsdp, index, "cast", is_alone ? 0 : sizes->cast_shard * param_bytes,
                              MEMORY_TEMPORARIES, FSDP1_PRE_UNSHARD);
@@ -70,7 +79,7 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
                                                   ? sizes->reduced_padded * reduce_bytes
                                                   : 0,
                                               MEMORY_REDUCE_BUFFERS, FSDP1_POST_BACKWARD);
-    fsdp_add_gradient_tensors(fsdp, index, FSDP1_POST_BACKWARD);
+    fsdp_add_gradient_tensors(fsdp, index, FSDP1_POST_BACKWARD, builder->all_reduce_stream);
 }
 
 /* Divisions are passes of one read and one write, timed as casts. */
@@ -84,7 +93,7 @@ static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
     const double reduce_bytes = (double)dtype_bytes(reduce);
     const struct fsdp_sizes *sizes = &unit->common->sizes;
     const double shard = (double)sizes->reduced_shard, padded = (double)sizes->reduced_padded;
-    const int64_t ranks = fsdp->settings->shard_group.ranks;
+    const int64_t ranks = fsdp->settings->shard_group.ranks * fsdp->settings->replicate_group.ranks;
     const int64_t factor = pre_divide_factor(ranks);
     unit->cast_shard = fsdp_add_unit_pass(fsdp, index, "cast_shard", KERNEL_CAST, param,
                                           (double)sizes->cast_stored_bytes +
@@ -118,9 +127,16 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
                         : -1;
     unit->reduce_scatter = fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, 0,
                                                (double)listed->reduce_scatter_bytes);
+    if (fsdp_is_replicated(fsdp))
+        unit->all_reduce = fsdp_add_collective(
+            fsdp, COLLECTIVE_ALL_REDUCE, 1,
+            (double)(listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks));
     unit->pre_unsharded = fsdp_add_event(fsdp, "pre_unsharded", name);
     unit->unsharded = fsdp_add_event(fsdp, "unsharded", name);
     unit->grads_ready = fsdp_add_event(fsdp, "grads_ready", name);
+    unit->scattered = builder->all_reduce_stream == FSDP1_ALL_REDUCE
+                          ? fsdp_add_event(fsdp, "scattered", name)
+                          : -1;
     unit->forward_freed = fsdp_add_event(fsdp, "forward_freed", name);
     unit->backward_freed = fsdp_add_event(fsdp, "backward_freed", name);
     fsdp_add_shard(fsdp, index, 1);
@@ -130,7 +146,7 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
 void fsdp1_setup(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
-    setup_streams(fsdp);
+    setup_streams(builder);
     fsdp_assign_units(fsdp);
     setup_units(builder);
     builder->post_forward_order = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
@@ -140,5 +156,8 @@ void fsdp1_setup(struct fsdp1_builder *builder)
     optimizer_setup(fsdp);
     builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");
     builder->done_event = fsdp_add_event(fsdp, "post_backward_done", "root");
+    builder->all_reduced_event = builder->all_reduce_stream == FSDP1_ALL_REDUCE
+                                     ? fsdp_add_event(fsdp, "all_reduce_done", "root")
+                                     : -1;
     fsdp_add_workspace(fsdp);
 }

@@ -20,7 +20,7 @@ void fsdp2_unshard(struct fsdp2_builder *builder, int32_t index)
     fsdp_free(&builder->fsdp, index, unit->cast);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COPY_IN, index, unit->copied_in);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_ALL_GATHER, index, unit->copied_in);
-    if (builder->fsdp.settings->shard_group.ranks > 1)
+    if (fsdp_is_sharded(&builder->fsdp))
         fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_ALL_GATHER, index, unit->all_gather);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_ALL_GATHER, index, unit->gathered);
 }
@@ -121,6 +121,8 @@ struct program *fsdp2_build(struct arena *arena, const struct model *model,
     fsdp_host(&builder.fsdp, HOST_STEP, -1, 1);
     optimizer_free_gradients(&builder.fsdp);
     for (int64_t i = 0; i < settings->grad_accum; i++) {
+        builder.all_reduces = !fsdp_is_replicated(&builder.fsdp) ||
+                              !settings->fsdp.defer_all_reduce || i + 1 == settings->grad_accum;
         forward(&builder);
         fsdp2_backward(&builder);
     }

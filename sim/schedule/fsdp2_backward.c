@@ -26,7 +26,79 @@ static void drain_oldest_reduce(struct fsdp2_builder *builder)
         builder->pending_reduce[i] = builder->pending_reduce[i + 1];
 }
 
-/* 30: reshard, wait for the buffer, copy in, reduce-scatter. */
+/* 39: so many all-reduced shards that were cast live on; 0: all, until the end of backward. */
+static void drain_held_reduced(struct fsdp2_builder *builder)
+{
+    const int64_t most = builder->fsdp.settings->fsdp.all_reduce_buffers;
+    if (most == 0 || builder->held_reduced_count < most)
+        return;
+    const int32_t oldest = builder->held_reduced[0];
+    fsdp_free_reduced(&builder->fsdp, oldest);
+    builder->held_reduced_count--;
+    for (int32_t i = 0; i < builder->held_reduced_count; i++)
+        builder->held_reduced[i] = builder->held_reduced[i + 1];
+}
+
+/* 40: without an all-reduce the shard of a first microbatch is the partial sum. */
+static void alloc_reduce_output(struct fsdp2_builder *builder, int32_t index)
+{
+    const struct fsdp2_unit *unit = &builder->units[index];
+    if (builder->all_reduces)
+        fsdp_alloc_reduced(&builder->fsdp, index);
+    else
+        fsdp_alloc(&builder->fsdp, index,
+                   unit->has_partial ? unit->common->reduce_output : unit->partial);
+}
+
+/* 40: what is not all-reduced yet is summed in reduce_dtype on the stream that made it. */
+static void sum_partial(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->has_partial) {
+        fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->sum_partial);
+        fsdp_free(&builder->fsdp, index,
+                  builder->all_reduces ? unit->partial : unit->common->reduce_output);
+    }
+    unit->has_partial = !builder->all_reduces;
+}
+
+/* 38: all-reduce of the shard over its replicas, in place, and what 30h says, on its own stream. */
+static void all_reduce(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->summed);
+    fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_ALL_REDUCE, index, unit->summed);
+    fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_ALL_REDUCE, index, unit->all_reduce);
+    fsdp_keep_gradient(&builder->fsdp, index, FSDP2_ALL_REDUCE);
+    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_ALL_REDUCE, index, unit->post_reduced);
+    if (unit->common->is_reduced_apart)
+        builder->held_reduced[builder->held_reduced_count++] = index;
+}
+
+/* 30g, 30h: reduce-scatter; the reduced shard becomes the gradient. */
+static void reduce(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    drain_held_reduced(builder);
+    alloc_reduce_output(builder, index);
+    if (fsdp_is_sharded(fsdp))
+        fsdp_op(fsdp, OP_COLLECTIVE, FSDP2_REDUCE_SCATTER, index, unit->reduce_scatter);
+    fsdp_op(fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->reduced);
+    builder->pending_reduce[builder->pending_reduce_count++] = index;
+    sum_partial(builder, index);
+    if (fsdp_is_replicated(fsdp) && builder->all_reduces) {
+        all_reduce(builder, index);
+        return;
+    }
+    if (builder->all_reduces) {
+        fsdp_keep_gradient(fsdp, index, FSDP2_REDUCE_SCATTER);
+        fsdp_free_reduced(fsdp, index);
+    }
+    fsdp_op(fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->post_reduced);
+}
+
+/* 30: reshard, wait for the buffer, copy in, reduce. */
 static void post_backward(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
@@ -50,13 +122,7 @@ static void post_backward(struct fsdp2_builder *builder, int32_t index)
     fsdp_free_module_grads(&builder->fsdp, index);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, index, unit->reduce_ready);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_REDUCE_SCATTER, index, unit->reduce_ready);
-    fsdp_alloc_reduced(&builder->fsdp, index);
-    if (builder->fsdp.settings->shard_group.ranks > 1)
-        fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_REDUCE_SCATTER, index, unit->reduce_scatter);
-    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->reduced);
-    builder->pending_reduce[builder->pending_reduce_count++] = index;
-    fsdp_keep_gradient(&builder->fsdp, index, FSDP2_REDUCE_SCATTER); /* 30h */
-    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->post_reduced);
+    reduce(builder, index);
 }
 
 /* 33: root first, then traversal order; compute waits for each group's reduction in turn. */
@@ -64,9 +130,12 @@ static void end_of_backward(struct fsdp2_builder *builder)
 {
     for (int32_t i = 0; i < builder->fsdp.unit_count; i++) {
         post_backward(builder, i);
-        if (builder->units[i].common->sizes.trained_count > 0)
-            fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, i, builder->units[i].post_reduced);
+        if (builder->units[i].common->sizes.trained_count == 0)
+            continue;
+        fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, i, builder->units[i].post_reduced);
+        fsdp_free_reduced(&builder->fsdp, i);
     }
+    builder->held_reduced_count = 0;
     while (builder->pending_reduce_count > 0)
         drain_oldest_reduce(builder);
     for (int32_t i = 0; i < builder->fsdp.unit_count; i++)

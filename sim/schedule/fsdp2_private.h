@@ -11,7 +11,13 @@
 
 #include "schedule/fsdp_private.h"
 
-enum { FSDP2_COMPUTE, FSDP2_COPY_IN, FSDP2_ALL_GATHER, FSDP2_REDUCE_SCATTER };
+enum {
+    FSDP2_COMPUTE,
+    FSDP2_COPY_IN,
+    FSDP2_ALL_GATHER,
+    FSDP2_REDUCE_SCATTER,
+    FSDP2_ALL_REDUCE /* HSDP only */
+};
 
 /* One FSDP group. */
 struct fsdp2_unit {
@@ -19,17 +25,18 @@ struct fsdp2_unit {
     bool is_resharded;   /* after forward */
     bool reduces_at_end; /* its inputs carry no gradient: reduced in the end-of-backward callback */
     /* tensors (index into the program's table) */
-    int32_t cast, gather_buffer, params, reduce_input;
+    int32_t cast, gather_buffer, params, reduce_input, partial;
     /* segments */
-    int32_t copy_in, copy_out, chunk_cat;
+    int32_t copy_in, copy_out, chunk_cat, sum_partial;
     /* collectives */
-    int32_t all_gather, reduce_scatter;
+    int32_t all_gather, reduce_scatter, all_reduce;
     /* events */
-    int32_t copied_in, gathered, copied_out, reduce_ready, reduced, post_reduced;
+    int32_t copied_in, gathered, copied_out, reduce_ready, reduced, summed, post_reduced;
     /* state */
     bool is_pending; /* all-gather issued, not waited for */
     bool is_unsharded;
     bool has_reduced; /* in this backward */
+    bool has_partial; /* a microbatch left its reduced shard, not yet all-reduced */
 };
 
 struct fsdp2_builder {
@@ -41,6 +48,10 @@ struct fsdp2_builder {
     int32_t parked_unit;     /* whose all-gather buffer is parked, -1 */
     int32_t *pending_reduce; /* units whose reduce-scatter input is alive, oldest first */
     int32_t pending_reduce_count;
+    int32_t *held_reduced; /* HSDP: units whose all-reduced shard is alive, oldest first */
+    int32_t held_reduced_count;
+    bool all_reduces; /* in this microbatch */
+    int32_t reduce_communicator;
 };
 
 /* fsdp2_setup.c */

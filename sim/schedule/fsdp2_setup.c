@@ -11,9 +11,11 @@ static void setup_streams(struct fsdp2_builder *builder)
     static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
                                             {"all-gather copy-in", STREAM_ALL_GATHER_COPY_IN, true},
                                             {"all-gather", STREAM_ALL_GATHER, true},
-                                            {"reduce-scatter", STREAM_REDUCE_SCATTER, true}};
+                                            {"reduce-scatter", STREAM_REDUCE_SCATTER, true},
+                                            {"all-reduce", STREAM_ALL_REDUCE, false}};
     struct program *program = builder->fsdp.program;
-    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++)
+    const int count = fsdp_is_replicated(&builder->fsdp) ? FSDP2_ALL_REDUCE + 1 : FSDP2_ALL_REDUCE;
+    for (int i = 0; i < count; i++)
         *ARENA_PUSH(builder->fsdp.arena, &program->streams) = streams[i];
     const struct group group = builder->fsdp.settings->shard_group;
     *ARENA_PUSH(builder->fsdp.arena, &program->communicators) =
@@ -21,6 +23,12 @@ static void setup_streams(struct fsdp2_builder *builder)
     if (builder->fsdp.settings->fsdp.separate_reduce_scatter_communicator)
         *ARENA_PUSH(builder->fsdp.arena, &program->communicators) = (struct communicator){
             .name = "dp_shard.reduce", .purpose = "reduce-scatter only", .group = group};
+    builder->reduce_communicator = program->communicators.count - 1;
+    if (fsdp_is_replicated(&builder->fsdp))
+        *ARENA_PUSH(builder->fsdp.arena, &program->communicators) =
+            (struct communicator){.name = "dp_replicate",
+                                  .purpose = "all-reduce of shards",
+                                  .group = builder->fsdp.settings->replicate_group};
 }
 
 /* The state of each unit; what it holds gathered: every parameter padded by itself. */
@@ -62,7 +70,14 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
                                               sizes->reduced_padded * reduce_bytes,
                                               MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
-    fsdp_add_gradient_tensors(fsdp, index, FSDP2_REDUCE_SCATTER);
+    const bool is_replicated = fsdp_is_replicated(fsdp);
+    const bool defers =
+        is_replicated && fsdp->settings->fsdp.defer_all_reduce && fsdp->settings->grad_accum > 1;
+    unit->partial = fsdp_add_unit_tensor(fsdp, index, "partial_reduce_output",
+                                         defers ? sizes->reduced_shard * reduce_bytes : 0,
+                                         MEMORY_REDUCE_BUFFERS, FSDP2_REDUCE_SCATTER);
+    fsdp_add_gradient_tensors(fsdp, index, FSDP2_REDUCE_SCATTER,
+                              is_replicated ? FSDP2_ALL_REDUCE : FSDP2_REDUCE_SCATTER);
 }
 
 static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
@@ -84,6 +99,9 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     unit->chunk_cat = fsdp_add_unit_pass(fsdp, index, "chunk_cat", KERNEL_CHUNK_CAT, reduce,
                                          (double)sizes->trained * param_bytes +
                                              (double)sizes->reduced_padded * reduce_bytes);
+    unit->sum_partial = fsdp_add_unit_pass(
+        fsdp, index, "sum_partial", KERNEL_ELEMENTWISE, reduce,
+        unit->partial >= 0 ? (double)sizes->reduced_shard * 3 * reduce_bytes : 0);
     fsdp_add_gradient_segments(fsdp, index);
 }
 
@@ -98,14 +116,19 @@ static void setup_unit(struct fsdp2_builder *builder, int32_t index)
     unit->all_gather =
         fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)listed->all_gather_bytes);
     unit->reduce_scatter =
-        fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, fsdp->program->communicators.count - 1,
+        fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, builder->reduce_communicator,
                             (double)listed->reduce_scatter_bytes);
+    if (fsdp_is_replicated(fsdp))
+        unit->all_reduce = fsdp_add_collective(
+            fsdp, COLLECTIVE_ALL_REDUCE, fsdp->program->communicators.count - 1,
+            (double)(listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks));
     unit->copied_in = fsdp_add_event(fsdp, "copied_in", name);
     unit->gathered = fsdp_add_event(fsdp, "gathered", name);
     unit->copied_out = fsdp_add_event(fsdp, "copied_out", name);
     unit->reduce_ready = fsdp_add_event(fsdp, "reduce_ready", name);
     unit->reduced = fsdp_add_event(fsdp, "reduced", name);
     unit->post_reduced = fsdp_add_event(fsdp, "post_reduced", name);
+    unit->summed = fsdp_is_replicated(fsdp) ? fsdp_add_event(fsdp, "summed", name) : -1;
     fsdp_add_shard(fsdp, index, unit->common->param_count);
     optimizer_add_state(fsdp, index);
 }
@@ -118,6 +141,7 @@ void fsdp2_setup(struct fsdp2_builder *builder)
     setup_units(builder);
     builder->post_forward_order = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
     builder->pending_reduce = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count + 1);
+    builder->held_reduced = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
     for (int32_t i = 0; i < fsdp->unit_count; i++)
         setup_unit(builder, i);
     fsdp_add_modules(fsdp);

@@ -1,7 +1,18 @@
 /* schedule/fsdp_gradient.c: from the reduced shard to the sharded gradient. */
 #include "schedule/fsdp_private.h"
 
-void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int stream)
+bool fsdp_is_sharded(const struct fsdp_builder *builder)
+{
+    return builder->settings->shard_group.ranks > 1;
+}
+
+bool fsdp_is_replicated(const struct fsdp_builder *builder)
+{
+    return builder->settings->replicate_group.ranks > 1;
+}
+
+void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int stream,
+                               int cast_stream)
 {
     struct fsdp_unit *unit = &builder->units[index];
     const struct precision_config *precision = &builder->settings->precision;
@@ -12,11 +23,11 @@ void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int 
     const bool casts = precision->reduce_dtype != precision->storage_dtype;
     unit->reduce_output = fsdp_add_unit_tensor(builder, index, "reduce_scatter_output", reduced,
                                                MEMORY_REDUCE_BUFFERS, stream);
-    unit->sharded_grads =
-        fsdp_add_unit_tensor(builder, index, "sharded_grads", stored, MEMORY_GRADIENTS, stream);
+    unit->sharded_grads = fsdp_add_unit_tensor(builder, index, "sharded_grads", stored,
+                                               MEMORY_GRADIENTS, casts ? cast_stream : stream);
     unit->cast_grads_output = fsdp_add_unit_tensor(
         builder, index, "cast_grads", casts && builder->settings->grad_accum > 1 ? stored : 0,
-        MEMORY_TEMPORARIES, stream);
+        MEMORY_TEMPORARIES, cast_stream);
 }
 
 void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
@@ -37,9 +48,9 @@ void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
 
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t index)
 {
-    const struct fsdp_unit *unit = &builder->units[index];
-    const bool is_gradient = unit->cast_grads < 0 && !unit->has_gradient;
-    fsdp_alloc(builder, index, is_gradient ? unit->sharded_grads : unit->reduce_output);
+    struct fsdp_unit *unit = &builder->units[index];
+    unit->is_reduced_apart = unit->cast_grads >= 0 || unit->has_gradient;
+    fsdp_alloc(builder, index, unit->is_reduced_apart ? unit->reduce_output : unit->sharded_grads);
 }
 
 void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t index, int stream)
@@ -50,11 +61,17 @@ void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t index, int stream)
         fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);
         fsdp_op(builder, OP_SEGMENT, stream, index, unit->accumulate);
         fsdp_free(builder, index, unit->cast_grads_output);
-        fsdp_free(builder, index, unit->reduce_output);
     } else if (unit->cast_grads >= 0) {
         fsdp_alloc(builder, index, unit->sharded_grads);
         fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);
-        fsdp_free(builder, index, unit->reduce_output);
     }
     unit->has_gradient = true;
+}
+
+void fsdp_free_reduced(struct fsdp_builder *builder, int32_t index)
+{
+    struct fsdp_unit *unit = &builder->units[index];
+    if (unit->is_reduced_apart)
+        fsdp_free(builder, index, unit->reduce_output);
+    unit->is_reduced_apart = false;
 }

@@ -37,6 +37,8 @@ struct fsdp_unit {
     int32_t cast_grads, accumulate;                          /* segments, -1: none */
     int32_t optimizer_state;                                 /* tensor, -1: none */
     bool has_gradient; /* a microbatch of this step left a sharded gradient */
+    bool
+        is_reduced_apart; /* reduce_output is alive: the reduced shard is not the gradient itself */
 };
 
 /* What one module keeps between forward and backward. Equal modules share segments, not tensors. */
@@ -139,14 +141,20 @@ void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
 void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
 
 /* fsdp_gradient.c */
-/* The output of a reduce-scatter, the sharded gradient, and the cast between them: made and used on
- * `stream`. */
-void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t unit, int stream);
+/* The output of a reduce-scatter, made on `stream`; the sharded gradient, and the cast between
+ * them, on `cast_stream`. */
+void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t unit, int stream,
+                               int cast_stream);
 void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t unit);
 /* Where the reduce-scatter writes: without a cast the reduced shard is the gradient itself. */
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t unit);
 /* The reduced shard becomes, or is added to, the sharded gradient. */
 void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t unit, int stream);
+/* … which needs no longer live, where it is not the gradient. */
+void fsdp_free_reduced(struct fsdp_builder *builder, int32_t unit);
+/* Whether the shard is gathered from others; whether others hold the same shard (HSDP). */
+bool fsdp_is_sharded(const struct fsdp_builder *builder);
+bool fsdp_is_replicated(const struct fsdp_builder *builder);
 
 /* fsdp_gradient_order.c: backward cut where gradients are made. */
 void fsdp_order_gradients(struct fsdp_builder *builder);

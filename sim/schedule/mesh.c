@@ -98,6 +98,20 @@ static const char *blamed_path(const struct config *config, const char *path,
     return path;
 }
 
+void mesh_follow_strategy(struct config *config, const struct fsdp_config *fsdp,
+                          struct mesh_config *mesh, int64_t nodes, int64_t gpus_per_node)
+{
+    const int strategy = fsdp->sharding_strategy;
+    const bool is_hybrid = strategy == SHARDING_HYBRID || strategy == SHARDING_HYBRID_GRAD_OP;
+    if (fsdp->api != API_FSDP1 || !(is_hybrid || strategy == SHARDING_NONE) ||
+        config_is_set(config, "mesh.dp_shard") || config_is_set(config, "mesh.dp_replicate"))
+        return;
+    mesh->dp_replicate = is_hybrid ? nodes : nodes * gpus_per_node;
+    config_add_derived(config, "mesh.dp_replicate",
+                       arena_printf(config->arena, "%" PRId64, mesh->dp_replicate),
+                       is_hybrid ? "hybrid: sharded inside a host" : "no_shard");
+}
+
 enum status mesh_resolve(struct config *config, const char *path, struct mesh_config *mesh,
                          int64_t gpus)
 {

@@ -246,7 +246,8 @@ static void take_norm(struct fsdp_builder *builder, int32_t tensors)
     }
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->unscale_segment);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
-    if (builder->settings->dp_group.ranks > 1)
+    /* Over the shards alone: replicas find the same. */
+    if (builder->program->communicators.items[0].group.ranks > 1)
         fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
     fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, -1, builder->norm_event);
     fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, -1, builder->norm_event);

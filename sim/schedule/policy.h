@@ -24,8 +24,11 @@ enum wrap_policy {
 
 /* fsdp1 only. */
 enum sharding_strategy {
-    SHARDING_FULL,   /* FULL_SHARD: parameters are freed after forward and gathered again */
-    SHARDING_GRAD_OP /* SHARD_GRAD_OP: kept from forward to backward */
+    SHARDING_FULL,    /* FULL_SHARD: parameters are freed after forward and gathered again */
+    SHARDING_GRAD_OP, /* SHARD_GRAD_OP: kept from forward to backward */
+    SHARDING_HYBRID,  /* HYBRID_SHARD: SHARDING_FULL in a shard group, all-reduce over replicas */
+    SHARDING_HYBRID_GRAD_OP, /* _HYBRID_SHARD_ZERO2: the same of SHARDING_GRAD_OP */
+    SHARDING_NONE            /* NO_SHARD: all-reduce of the flat gradient, no gather */
 };
 enum backward_prefetch {
     PREFETCH_PRE,  /* BACKWARD_PRE: before the gradient computation of the unit */
@@ -44,6 +47,8 @@ struct fsdp_config {
     bool use_orig_params;
     int64_t reduce_scatter_buffers;
     bool separate_reduce_scatter_communicator;
+    bool defer_all_reduce;      /* fsdp2, HSDP: not before the last microbatch */
+    int64_t all_reduce_buffers; /* fsdp2, HSDP: 0: all, until the end of backward */
 };
 
 struct ddp_config { /* torch.nn.parallel.DistributedDataParallel */
@@ -90,6 +95,13 @@ extern const struct field_table optimizer_table;
 extern const struct field_table mesh_table;
 extern const struct choice api_choices[];
 const char *policy_api_name(int api);
+/* fsdp1: whether a unit is freed after its forward. */
+bool sharding_frees_after_forward(int strategy);
+
+/* fsdp1: hybrid strategies shard inside a host, no_shard nowhere, unless the mesh says otherwise.
+ */
+void mesh_follow_strategy(struct config *config, const struct fsdp_config *fsdp,
+                          struct mesh_config *mesh, int64_t nodes, int64_t gpus_per_node);
 
 /*
  * Resolves dp_shard and checks that the product of the dimensions is the number of GPUs; an error
@@ -118,9 +130,10 @@ struct policy_settings {
     struct zero_config zero;
     struct precision_config precision;
     struct optimizer_config optimizer;
-    struct group shard_group; /* the ranks that states are sharded over */
-    struct group dp_group;    /* all that reduce gradients together: replicas too */
-    enum dtype base_dtype;    /* what frozen parameters are kept in */
+    struct group shard_group;     /* the ranks that states are sharded over */
+    struct group replicate_group; /* those that hold the same shard (HSDP) */
+    struct group dp_group;        /* all that reduce gradients together: replicas too */
+    enum dtype base_dtype;        /* what frozen parameters are kept in */
     int64_t grad_accum;
     bool is_compiled;
     bool is_checkpoint_per_child;

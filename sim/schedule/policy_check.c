@@ -123,6 +123,9 @@ static const struct {
      "it belongs to 'api: fsdp2'; fsdp1 waits for no reduce-scatter before the end"},
     {"fsdp.separate_reduce_scatter_communicator", FOR_FSDP2,
      "it belongs to 'api: fsdp2'; fsdp1 has one communicator"},
+    {"fsdp.defer_all_reduce", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; fsdp1 all-reduces behind each reduce-scatter"},
+    {"fsdp.all_reduce_buffers", FOR_FSDP2, "it belongs to 'api: fsdp2'"},
     {"fsdp.wrap", FOR_FSDP2 | FOR_FSDP1,
      "it belongs to fsdp2 and fsdp1; the others work on single parameters"},
     {"fsdp.forward_prefetch", FOR_FSDP2 | FOR_FSDP1,
@@ -153,7 +156,23 @@ static const char *last_word(const char *path)
     return word;
 }
 
-static void check_keys(struct config *config, const struct fsdp_config *fsdp)
+/* What the mesh of a strategy of fsdp1 may be. */
+static void check_strategy(struct config *config, const struct fsdp_config *fsdp,
+                           const struct mesh_config *mesh)
+{
+    const int strategy = fsdp->sharding_strategy;
+    if (strategy == SHARDING_NONE && mesh->dp_shard > 1)
+        config_error(config, "fsdp.sharding_strategy",
+                     "leave the mesh out, or say 'dp_shard: 1, dp_replicate: ' all GPUs",
+                     "'no_shard' cannot share states among %" PRId64 " GPUs", mesh->dp_shard);
+    if ((strategy == SHARDING_FULL || strategy == SHARDING_GRAD_OP) && mesh->dp_replicate > 1)
+        config_error(config, "mesh.dp_replicate",
+                     "'fsdp.sharding_strategy: hybrid_shard', hybrid_shard_zero2, or no_shard",
+                     "this sharding strategy of fsdp1 has no replicas");
+}
+
+static void check_keys(struct config *config, const struct fsdp_config *fsdp,
+                       const struct mesh_config *mesh)
 {
     const bool uses_zero = is_zero(fsdp->api);
     for (size_t i = 0; i < sizeof(owned_keys) / sizeof(owned_keys[0]); i++) {
@@ -168,6 +187,8 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp)
     if (fsdp->api == API_FSDP1 && fsdp->wrap == WRAP_TORCHTITAN)
         config_error(config, "fsdp.wrap", "'block': what is no block belongs to the root",
                      "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
+    if (fsdp->api == API_FSDP1)
+        check_strategy(config, fsdp, mesh);
     if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
         config_error(config, "fsdp.forward_prefetch", "true or false",
                      "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
@@ -175,7 +196,7 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp)
 
 /* ---- what can be played --------------------------------------------------------------------- */
 
-/* zero1 may share its state in groups (InternEvo's `zero1=8`). */
+/* Replicas: HSDP, hybrid strategies, and zero1 in groups (InternEvo's `zero1=8`). */
 static void check_mesh_built(struct config *config, int api, const struct mesh_config *mesh,
                              bool is_note)
 {
@@ -189,9 +210,12 @@ static void check_mesh_built(struct config *config, int api, const struct mesh_c
                 {"mesh.tp", mesh->tp}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const bool is_replicate = rows[i].path[sizeof("mesh.") - 1] == 'd';
-        if (rows[i].size == 1 || (is_replicate && api == API_ZERO1))
+        const bool has_replicas = api == API_FSDP2 || api == API_FSDP1 || api == API_ZERO1;
+        if (rows[i].size == 1 || (is_replicate && has_replicas))
             continue;
-        complain(config, is_note, rows[i].path, "only 'dp_shard' may differ from 1 so far",
+        complain(config, is_note, rows[i].path,
+                 is_replicate ? "replicas are for fsdp2, fsdp1 and zero1 so far"
+                              : "only 'dp_replicate' and 'dp_shard' may differ from 1 so far",
                  arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
                               last_word(rows[i].path), rows[i].size));
     }
@@ -249,7 +273,7 @@ static void check_fp16_built(struct config *config, const struct policy_config *
 
 void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note)
 {
-    check_keys(config, policy->fsdp);
+    check_keys(config, policy->fsdp, policy->mesh);
     check_fsdp_built(config, policy->fsdp, is_note);
     if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);

@@ -26,9 +26,15 @@ static const struct choice forward_prefetch_choices[] = {
     {"false", 0, NULL},
     {0}};
 
+static const struct choice all_reduce_buffer_choices[] = {
+    {"all", 0, "until the end of backward (PyTorch before mid-2026)"}, {0}};
+
 static const struct choice sharding_choices[] = {
     {"full_shard", SHARDING_FULL, "free a unit after its forward, gather it again for backward"},
     {"shard_grad_op", SHARDING_GRAD_OP, "keep units gathered from forward to backward"},
+    {"hybrid_shard", SHARDING_HYBRID, "full_shard in a host, all-reduce between hosts"},
+    {"hybrid_shard_zero2", SHARDING_HYBRID_GRAD_OP, "shard_grad_op in a host, the same"},
+    {"no_shard", SHARDING_NONE, "every GPU holds all; all-reduce of flat gradients"},
     {0}};
 
 static const struct choice backward_prefetch_choices[] = {
@@ -124,6 +130,20 @@ static const struct field fsdp_fields[] = {
      .offset = offsetof(struct fsdp_config, separate_reduce_scatter_communicator),
      .default_text = "false",
      .help = "reduce-scatter on a communicator of its own, so that it may overlap all-gathers"},
+    {.key = "defer_all_reduce",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, defer_all_reduce),
+     .default_text = "false",
+     .help = "fsdp2 with replicas: all-reduce in the last microbatch only "
+             "(set_requires_all_reduce)"},
+    {.key = "all_reduce_buffers",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct fsdp_config, all_reduce_buffers),
+     .default_text = "all",
+     .min = 1,
+     .max = 1024,
+     .choices = all_reduce_buffer_choices,
+     .help = "fsdp2 with replicas: all-reduced shards of reduce_dtype alive at once"},
     {0}};
 
 const struct field_table fsdp_table = {.name = "fsdp",
@@ -188,6 +208,11 @@ const struct field_table optimizer_table = {.name = "optimizer",
                                             .help = "the optimizer",
                                             .fields = optimizer_fields,
                                             .struct_bytes = sizeof(struct optimizer_config)};
+
+bool sharding_frees_after_forward(int strategy)
+{
+    return strategy != SHARDING_GRAD_OP && strategy != SHARDING_HYBRID_GRAD_OP;
+}
 
 const char *policy_api_name(int api)
 {

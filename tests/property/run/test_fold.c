@@ -77,6 +77,31 @@ static void test_groups(void)
     check_fold("worked-examples/7b-ddp", overrides, true);
 }
 
+/* HSDP: shards inside hosts, or over two of them; a slow GPU, slow NICs, the same answer. */
+static void test_hybrid(void)
+{
+    static const char slow[] =
+        "cluster.overrides=[{host: 3, gpu: 2, clock_frac: 0.8}, {host: 5, nic_frac: 0.5}]";
+    static const char *const meshes[] = {
+        "mesh.dp_replicate=8; mesh.dp_shard=8",
+        "mesh.dp_replicate=4; mesh.dp_shard=16; train.grad_accum=2; fsdp.defer_all_reduce=true",
+        "mesh.dp_replicate=16; mesh.dp_shard=4; train.precision.storage_dtype=bf16; "
+        "fsdp.all_reduce_buffers=1",
+    };
+    char overrides[768];
+    for (size_t i = 0; i < sizeof(meshes) / sizeof(meshes[0]); i++) {
+        snprintf(overrides, sizeof(overrides), "%s%s", REAL_CLUSTER SMALL_LLAMA, meshes[i]);
+        check_fold(TWO_BLOCKS, overrides, false);
+        snprintf(overrides, sizeof(overrides), "%s%s; %s", REAL_CLUSTER SMALL_LLAMA, meshes[i],
+                 slow);
+        check_fold(TWO_BLOCKS, overrides, true);
+    }
+    snprintf(overrides, sizeof(overrides),
+             "%sfsdp={api: fsdp1, sharding_strategy: hybrid_shard, wrap: block}; %s",
+             REAL_CLUSTER SMALL_LLAMA, slow);
+    check_fold(TWO_BLOCKS, overrides, true);
+}
+
 /* What one override says beside its host: of all that can differ. */
 static const char *write_difference(struct philox *random, char *text, size_t size)
 {
@@ -156,5 +181,6 @@ const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"slow NICs of one host", test_slow_nic},
                                         {"groups of a mesh", test_groups},
                                         {"other GPUs", test_other_gpus},
+                                        {"replicas of shards", test_hybrid},
                                         {"random overrides", test_random},
                                         {0}};

@@ -15,6 +15,7 @@ int main(int argc, char **argv)
                                          {"lora", lora_cases},
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
+                                         {"hsdp", hsdp_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

@@ -21,5 +21,6 @@ extern const struct check_case fsdp1_played_cases[];
 extern const struct check_case lora_cases[];
 extern const struct check_case ddp_cases[];
 extern const struct check_case zero_cases[];
+extern const struct check_case hsdp_cases[];
 
 #endif
