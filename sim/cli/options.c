@@ -133,7 +133,9 @@ const struct option option_table[] = {
      .offset = AT(op),
      .verbs = IN_LOGS | IN(VERB_COMM),
      .value_name = "NAME",
-     .help = "all_gather, reduce_scatter or all_reduce (of a log: where it does not say)"},
+     .help = "all_gather, reduce_scatter, all_reduce (of a log: where it does not say); comm: "
+             "broadcast, "
+             "all_to_all, send_recv too"},
     {.name = "nodes",
      .kind = OPTION_COUNT,
      .offset = AT(nodes),

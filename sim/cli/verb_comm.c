@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "collective/nccl_log.h"
 #include "report/report_comm.h"
 #include "run/comm.h"
 
@@ -121,6 +122,21 @@ static enum status play_sizes(struct command *command, struct comm_machine *mach
     return STATUS_OK;
 }
 
+static bool read_op(struct command *command, enum collective_op *op)
+{
+    static const char accepted[] =
+        "accepted: all_gather, reduce_scatter, all_reduce, broadcast, all_to_all, send_recv";
+    const char *name = command->options.op;
+    if (name != NULL && nccl_op_from_name(name, op))
+        return true;
+    if (name == NULL)
+        (void)command_refuse(command, accepted, "'comm' wants a collective: --op");
+    else
+        (void)command_refuse(command, accepted, "unknown collective '%s'",
+                             text_shown(&command->arena, name));
+    return false;
+}
+
 static bool read_network(struct command *command, enum network_mode *network)
 {
     const char *word = command->options.network;
@@ -139,10 +155,7 @@ enum exit_code verb_comm(struct command *command)
     struct sizes sizes = {0};
     enum network_mode network;
     int32_t override_count;
-    if (options->op == NULL)
-        return command_refuse(command, "--op all_gather, reduce_scatter or all_reduce",
-                              "'comm' wants a collective");
-    const bool is_read = command_op(command, options->op, &report.op);
+    const bool is_read = read_op(command, &report.op);
     const bool has_sizes = read_sizes(command, &sizes);
     if (!read_network(command, &network) || !is_read || !has_sizes)
         return EXIT_INPUT;

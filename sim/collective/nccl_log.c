@@ -37,9 +37,9 @@ bool nccl_op_from_name(const char *name, enum collective_op *op)
     static const struct {
         const char *letters;
         enum collective_op op;
-    } names[] = {{"allgather", COLLECTIVE_ALL_GATHER},
-                 {"reducescatter", COLLECTIVE_REDUCE_SCATTER},
-                 {"allreduce", COLLECTIVE_ALL_REDUCE}};
+    } names[] = {{"allgather", COLLECTIVE_ALL_GATHER}, {"reducescatter", COLLECTIVE_REDUCE_SCATTER},
+                 {"allreduce", COLLECTIVE_ALL_REDUCE}, {"broadcast", COLLECTIVE_BROADCAST},
+                 {"alltoall", COLLECTIVE_ALL_TO_ALL},  {"sendrecv", COLLECTIVE_SEND_RECV}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(letters, names[i].letters) == 0) {
             *op = names[i].op;
@@ -58,9 +58,26 @@ const char *version_from_code(struct arena *arena, int64_t code)
                         (int)(code % 100));
 }
 
+bool nccl_op_is_read(enum collective_op op)
+{
+    return op == COLLECTIVE_ALL_GATHER || op == COLLECTIVE_REDUCE_SCATTER ||
+           op == COLLECTIVE_ALL_REDUCE;
+}
+
+bool nccl_op_from_log(const char *name, enum collective_op *op)
+{
+    enum collective_op found;
+    if (!nccl_op_from_name(name, &found) || !nccl_op_is_read(found))
+        return false;
+    *op = found;
+    return true;
+}
+
 double nccl_bus_factor(enum collective_op op, int64_t ranks)
 {
     const double n = (double)ranks;
+    if (op == COLLECTIVE_BROADCAST || op == COLLECTIVE_SEND_RECV)
+        return 1;
     return (op == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (n - 1) / n;
 }
 

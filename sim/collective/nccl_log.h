@@ -113,5 +113,8 @@ double nccl_bus_factor(enum collective_op op, int64_t ranks);
 /* "all_gather_perf", "AllGather", "./build/all_gather_perf_mpi" → the collective; false: another.
  */
 bool nccl_op_from_name(const char *name, enum collective_op *op);
+/* Those that logs are read for: all-gather, reduce-scatter, all-reduce. */
+bool nccl_op_is_read(enum collective_op op);
+bool nccl_op_from_log(const char *name, enum collective_op *op);
 
 #endif

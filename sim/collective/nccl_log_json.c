@@ -114,7 +114,7 @@ static void take_result(struct json_reader *reader, struct nccl_table *table,
     }
     if (table->program == NULL && text_of(result, "experiment_name") != NULL) {
         table->program = text_of(result, "experiment_name");
-        table->has_op = nccl_op_from_name(table->program, &table->op);
+        table->has_op = nccl_op_from_log(table->program, &table->op);
     }
     *ARENA_PUSH(reader->arena, &table->rows) = row;
 }
@@ -145,7 +145,7 @@ static void take_texts(struct json_reader *reader, struct nccl_table *table,
             continue;
         if (is_program && i == 0) {
             table->program = item->text;
-            table->has_op = nccl_op_from_name(item->text, &table->op);
+            table->has_op = nccl_op_from_log(item->text, &table->op);
         }
         table_take_environment(reader->arena, table, item->text);
     }

@@ -199,7 +199,7 @@ static void take_program(struct text_reader *reader, const char *name)
 {
     struct nccl_table *table = reader->table;
     table->program = arena_strdup(reader->arena, name);
-    table->has_op = nccl_op_from_name(name, &table->op);
+    table->has_op = nccl_op_from_log(name, &table->op);
 }
 
 static void add_fact(struct text_reader *reader, const char *text, size_t length,
@@ -249,7 +249,7 @@ static void take_known_facts(struct nccl_table *table)
     const char *nodes = nccl_table_fact(table, "n nodes");
     if (op != NULL && table->program == NULL) {
         table->program = op;
-        table->has_op = nccl_op_from_name(op, &table->op);
+        table->has_op = nccl_op_from_log(op, &table->op);
     }
     if (ranks != NULL && !text_to_int64(ranks, &table->ranks))
         table->ranks = 0;

@@ -2,6 +2,7 @@
 #include "report/report_comm.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 
 #include "collective/nccl_log.h"
 #include "report/json_writer.h"
@@ -10,13 +11,26 @@ enum { FLOAT_BYTES = 4, ALIGN_BYTES = 16 };
 
 int64_t comm_size(enum collective_op op, int64_t ranks, int64_t bytes, int64_t *count)
 {
-    if (op == COLLECTIVE_ALL_REDUCE) {
+    if (op == COLLECTIVE_ALL_REDUCE || op == COLLECTIVE_BROADCAST || op == COLLECTIVE_SEND_RECV) {
         *count = bytes / FLOAT_BYTES;
         return *count * FLOAT_BYTES;
     }
     const int64_t per_rank = bytes / FLOAT_BYTES / ranks * FLOAT_BYTES / ALIGN_BYTES * ALIGN_BYTES;
     *count = per_rank / FLOAT_BYTES;
     return per_rank * ranks;
+}
+
+/* The programs of nccl-tests, less "_perf". */
+static const char *program_of(enum collective_op op)
+{
+    if (op == COLLECTIVE_ALL_TO_ALL)
+        return "alltoall";
+    return op == COLLECTIVE_SEND_RECV ? "sendrecv" : collective_op_name(op);
+}
+
+static bool is_reduction(enum collective_op op)
+{
+    return op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_ALL_REDUCE;
 }
 
 /* ---- as nccl-tests prints ------------------------------------------------------------------- */
@@ -57,7 +71,7 @@ static void print_group(const struct comm_report *report, const struct comm_row 
 static void print_head(const struct comm_report *report, FILE *file)
 {
     fprintf(file, "# Simulated by fsdpsim on cluster '%s'\n", report->cluster);
-    fprintf(file, "# Collective test starting: %s_perf\n", collective_op_name(report->op));
+    fprintf(file, "# Collective test starting: %s_perf\n", program_of(report->op));
     fprintf(file,
             "# nThread 1 nGpus 1 minBytes %" PRId64 " maxBytes %" PRId64 " step: %" PRId64
             "(%s) warmup iters: 1 iters: 1 agg iters: 1 validation: 0 graph: 0\n#\n# Using "
@@ -89,7 +103,8 @@ void report_comm(const struct comm_report *report, FILE *file)
     for (int32_t i = 0; i < report->row_count; i++) {
         const struct comm_row *row = &report->rows[i];
         fprintf(file, "%12" PRId64 "  %12" PRId64 "  %8s  %6s  %6d", row->bytes, row->count,
-                "float", report->op == COLLECTIVE_ALL_GATHER ? "none" : "sum", -1);
+                "float", is_reduction(report->op) ? "sum" : "none",
+                report->op == COLLECTIVE_BROADCAST ? 0 : -1);
         print_group(report, row, file);
         print_group(report, row, file);
         fputc('\n', file);
@@ -98,7 +113,7 @@ void report_comm(const struct comm_report *report, FILE *file)
     fprintf(file, "# %-20s : %d %s\n", "Out of bounds values", 0, "OK");
     fprintf(file, "# %-20s : %g\n#\n", "Avg bus bandwidth",
             report->row_count > 0 ? sum / report->row_count : 0.0);
-    fprintf(file, "# Collective test concluded: %s_perf\n", collective_op_name(report->op));
+    fprintf(file, "# Collective test concluded: %s_perf\n", program_of(report->op));
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */

@@ -4,9 +4,11 @@
  *
  * Header lines, columns, widths, decimals, units and busbw factors are those of the program;
  * `#wrong` is N/A (nothing is computed), and in-place is as fast as out-of-place. `size` is rounded
- * as there: all-gather and reduce-scatter to 16 bytes a rank, `count` is of one rank for these.
+ * as there: all-gather, reduce-scatter and all-to-all to 16 bytes a rank, `count` is of one rank
+ * for these.
  *
- * Source: NVIDIA/nccl-tests src/util.cu, src/all_gather.cu, src/reduce_scatter.cu.
+ * Source: NVIDIA/nccl-tests src/util.cu, src/all_gather.cu, src/reduce_scatter.cu,
+ * src/broadcast.cu, src/alltoall.cu, src/sendrecv.cu.
  */
 #ifndef FSDPSIM_REPORT_REPORT_COMM_H
 #define FSDPSIM_REPORT_REPORT_COMM_H

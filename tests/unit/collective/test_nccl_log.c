@@ -219,6 +219,10 @@ static void test_names(void)
     } rows[] = {{"./build/all_reduce_perf_mpi", true, COLLECTIVE_ALL_REDUCE},
                 {"AllGather", true, COLLECTIVE_ALL_GATHER},
                 {"reduce_scatter", true, COLLECTIVE_REDUCE_SCATTER},
+                {"alltoall_perf", true, COLLECTIVE_ALL_TO_ALL},
+                {"all_to_all", true, COLLECTIVE_ALL_TO_ALL},
+                {"sendrecv_perf", true, COLLECTIVE_SEND_RECV},
+                {"broadcast", true, COLLECTIVE_BROADCAST},
                 {"reduce_perf", false, COLLECTIVE_ALL_REDUCE},
                 {"", false, COLLECTIVE_ALL_REDUCE}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -226,10 +230,15 @@ static void test_names(void)
         check_context("%s", rows[i].name);
         CHECK_INT(nccl_op_from_name(rows[i].name, &op), rows[i].is_known);
         CHECK_INT(op, rows[i].op);
+        const bool is_read = rows[i].is_known && rows[i].op <= COLLECTIVE_ALL_REDUCE;
+        CHECK_INT(nccl_op_from_log(rows[i].name, &op), is_read);
     }
     check_context(NULL);
     CHECK_NEAR(nccl_bus_factor(COLLECTIVE_ALL_REDUCE, 8), 1.75, 1e-12);
     CHECK_NEAR(nccl_bus_factor(COLLECTIVE_ALL_GATHER, 8), 0.875, 1e-12);
+    CHECK_NEAR(nccl_bus_factor(COLLECTIVE_ALL_TO_ALL, 8), 0.875, 1e-12);
+    CHECK_NEAR(nccl_bus_factor(COLLECTIVE_BROADCAST, 8), 1, 1e-12);
+    CHECK_NEAR(nccl_bus_factor(COLLECTIVE_SEND_RECV, 8), 1, 1e-12);
 }
 
 /* ---- fits --------------------------------------------------------------------------------- */
