@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/shown_text.h"
@@ -121,9 +122,60 @@ bool command_close_output(struct command *command)
     return false;
 }
 
-bool command_op(struct command *command, const char *name, enum collective_op *op)
+/* NULL: `path` is written as it is: not a file of its own (a device, a link), or the output. */
+static const char *part_of(struct command *command, const char *path)
 {
-    if (nccl_op_from_name(name, op))
+    struct stat found;
+    if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return NULL;
+    return arena_printf(&command->arena, "%s.part", path);
+}
+
+static bool is_standard_output(const char *path)
+{
+    return path == NULL || strcmp(path, "-") == 0;
+}
+
+FILE *command_output_open(struct command *command)
+{
+    const char *path = command->options.output;
+    if (is_standard_output(path))
+        return stdout;
+    const char *part = part_of(command, path);
+    FILE *file = fopen(part != NULL ? part : path, "w");
+    if (file == NULL)
+        diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
+    return file;
+}
+
+enum status command_output_close(struct command *command, FILE *file)
+{
+    const char *path = command->options.output;
+    if (is_standard_output(path))
+        return STATUS_OK;
+    const char *part = part_of(command, path);
+    bool is_written = fflush(file) == 0 && !ferror(file);
+    int error = errno;
+    if (fclose(file) != 0 && is_written) {
+        is_written = false;
+        error = errno;
+    }
+    if (is_written && part != NULL && rename(part, path) != 0) {
+        is_written = false;
+        error = errno;
+    }
+    if (is_written)
+        return STATUS_OK;
+    if (part != NULL)
+        (void)remove(part);
+    diag_world(&command->diag, "cannot write '%s': %s", path, strerror(error));
+    return STATUS_WORLD;
+}
+
+/* Of a log: only the collectives that logs are read for. */
+static bool read_log_op(struct command *command, const char *name, enum collective_op *op)
+{
+    if (nccl_op_from_log(name, op))
         return true;
     (void)command_refuse(command, "accepted: all_gather, reduce_scatter, all_reduce",
                          "unknown collective '%s'", name);
@@ -136,6 +188,6 @@ bool command_log_request(struct command *command, struct nccl_request *request)
     *request = (struct nccl_request){.ranks = options->ranks, .nodes = options->nodes};
     if (options->op == NULL)
         return true;
-    request->has_op = command_op(command, options->op, &request->op);
+    request->has_op = read_log_op(command, options->op, &request->op);
     return request->has_op;
 }

@@ -48,8 +48,14 @@ MUST_CHECK enum status command_load(struct command *command, const char *argumen
 
 /* `--op`, `--ranks`, `--nodes`: what a log of nccl-tests does not say; false after a message. */
 bool command_log_request(struct command *command, struct nccl_request *request);
-/* A collective by its name; false after a message. */
-bool command_op(struct command *command, const char *name, enum collective_op *op);
+
+/*
+ * `-o FILE`, or standard output where it is "-" or not given. A file is written beside itself and
+ * then put in its place, so that an old one stays until the new one is whole. NULL: not opened,
+ * after a message.
+ */
+FILE *command_output_open(struct command *command);
+MUST_CHECK enum status command_output_close(struct command *command, FILE *file);
 
 /* `--units`, `--top N`: the tables of units (the `top` slowest, 0: all), collectives and links. */
 void command_write_tables(const struct outcome *outcome, int64_t top);

@@ -1,6 +1,5 @@
 /* cli/verb_calibrate.c: fsdpsim calibrate nccl LOG...: measured collectives → a calibration file.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,19 +25,11 @@ static const char *name_of(struct command *command, const char *path)
 
 static enum status write_output(struct command *command, const struct calibrate_set *set)
 {
-    const char *path = command->options.output;
-    if (strcmp(path, "-") == 0) {
-        calibrate_write_yaml(set, name_of(command, path), stdout);
-        return STATUS_OK;
-    }
-    FILE *file = fopen(path, "w");
-    if (file != NULL)
-        calibrate_write_yaml(set, name_of(command, path), file);
-    const bool is_written = file != NULL && !ferror(file);
-    if (file != NULL && fclose(file) == 0 && is_written)
-        return STATUS_OK;
-    diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
-    return STATUS_WORLD;
+    FILE *file = command_output_open(command);
+    if (file == NULL)
+        return STATUS_WORLD;
+    calibrate_write_yaml(set, name_of(command, command->options.output), file);
+    return command_output_close(command, file);
 }
 
 static enum status read_logs(struct command *command, struct nccl_log *log)

@@ -2,7 +2,6 @@
  * cli/verb_import.c: fsdpsim import KIND FILE: what others write → a file of ours. A kind is one
  * row of import_kinds (and a word in verbs.c).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,18 +37,11 @@ static const struct import_kind import_kinds[] = {
 
 static enum status write_out(struct command *command, const struct strbuf *text)
 {
-    const char *path = command->options.output;
-    if (path == NULL || strcmp(path, "-") == 0) {
-        fputs(text->text, stdout);
-        return STATUS_OK;
-    }
-    FILE *file = fopen(path, "w");
-    bool is_written = file != NULL && fputs(text->text, file) >= 0;
-    if (file != NULL && fclose(file) != 0)
-        is_written = false;
-    if (!is_written)
-        diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
-    return is_written ? STATUS_OK : STATUS_WORLD;
+    FILE *file = command_output_open(command);
+    if (file == NULL)
+        return STATUS_WORLD;
+    fputs(text->text, file);
+    return command_output_close(command, file);
 }
 
 enum exit_code verb_import(struct command *command)
