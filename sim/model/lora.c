@@ -11,6 +11,10 @@
  *
  * Example, Llama-2-7B, rank 8 on q and v: 32 · 2 · 8 · (4096 + 4096) = 4,194,304 parameters.
  *
+ * PEFT keeps adapters of a 16-bit base in fp32 (autocast_adapter_dtype) and casts the layer's input
+ * to that; under autocast the products run in 16 bits all the same, so what is added is a cast to
+ * fp32, a dropout in fp32 (9 bytes an element, not 5) and a cast back, for each adapter and pass.
+ *
  * Saved: the input only for layers that have an adapter (with dropout its dropped copy and a byte
  * of mask an element instead), and T·r of drop(x)·Aᵀ. Frozen: no gradient of norms, biases, head
  * and embedding; the graph ends at the embedding.
@@ -95,6 +99,23 @@ static void add_params(struct block *block, const struct linear *linear)
     block->kind->numel += rank * (linear->inputs + linear->outputs);
 }
 
+/* Forward the adapter's input, backward its gradient. */
+static void drop_input(struct block *block, struct kernel_sink *sink, const struct linear *linear)
+{
+    const struct lora_shape *lora = &block->shape->lora;
+    const double elements = (double)linear->tokens * (double)linear->inputs;
+    const double cast_bytes = elements * (double)(block->element_bytes + 4);
+    if (!lora->has_wide_input || block->element_bytes == 4 || block->mode == FUSION_COMPILED) {
+        if (lora->dropout > 0.0)
+            block_op(block, sink, FUSION_DROPOUT, named(block, linear, ".lora_dropout"), elements);
+        return;
+    }
+    emit_bytes(sink, named(block, linear, ".lora.to_fp32"), KERNEL_ELEMENTWISE, cast_bytes);
+    if (lora->dropout > 0.0)
+        emit_bytes(sink, named(block, linear, ".lora_dropout"), KERNEL_ELEMENTWISE, 9.0 * elements);
+    emit_bytes(sink, named(block, linear, ".lora.from_fp32"), KERNEL_ELEMENTWISE, cast_bytes);
+}
+
 void lora_forward(struct block *block, const struct linear *linear)
 {
     if (!lora_has_target(block->shape, linear->name))
@@ -103,9 +124,7 @@ void lora_forward(struct block *block, const struct linear *linear)
     const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
     const double outputs = (double)tokens * (double)linear->outputs;
     add_params(block, linear);
-    if (block->shape->lora.dropout > 0.0)
-        block_op(block, sink, FUSION_DROPOUT, named(block, linear, ".lora_dropout"),
-                 (double)tokens * (double)linear->inputs);
+    drop_input(block, sink, linear);
     emit_gemm(sink, named(block, linear, ".lora_A"),
               (struct gemm_shape){.m = tokens, .n = rank, .k = linear->inputs});
     block->needed_end = block->kind->forward.count;
@@ -134,9 +153,7 @@ void lora_backward(struct block *block, const struct linear *linear)
               (struct gemm_shape){.m = tokens, .n = in, .k = rank});
     emit_gemm(sink, named(block, linear, ".lora_A.weight_grad"),
               (struct gemm_shape){.m = rank, .n = in, .k = tokens});
-    if (block->shape->lora.dropout > 0.0)
-        block_op(block, sink, FUSION_DROPOUT, named(block, linear, ".lora_dropout"),
-                 (double)tokens * (double)in);
+    drop_input(block, sink, linear);
     pass(block, sink, named(block, linear, ".lora_sum.grad"), (double)tokens * (double)in, 3.0);
 }
 

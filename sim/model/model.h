@@ -205,6 +205,7 @@ struct lora_shape {
     int64_t rank;               /* 0: no adapters, all is trained */
     struct config_list targets; /* const char *: q_proj, ...; or the one word all-linear */
     double dropout;
+    bool has_wide_input; /* cast to fp32 and back around the dropout */
     enum quantization quantization;
     bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
 };

@@ -320,6 +320,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .lora = {.rank = train->lora.rank,
                  .targets = train->lora.targets,
                  .dropout = train->lora.dropout,
+                 .has_wide_input = train->lora.adapter_dtype != 0,
                  .quantization = (enum quantization)train->lora.quantization,
                  .has_double_quant = train->lora.double_quant}};
     const enum status status = model_build(&experiment->arena, &experiment->model_config, &shape,

@@ -43,7 +43,8 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
     double alpha;
     struct config_list targets; /* const char * */
     double dropout;
-    int quantization; /* enum quantization */
+    int adapter_dtype; /* 0: param_dtype, 1: fp32 */
+    int quantization;  /* enum quantization */
     bool double_quant;
     int base_dtype; /* 0: param_dtype; else enum dtype + 1 */
 };

@@ -137,6 +137,11 @@ static const struct choice quantization_choices[] = {
     {"nf4", QUANTIZE_NF4, "linear layers of the blocks in 4 bits (bitsandbytes, torchao): QLoRA"},
     {0}};
 
+static const struct choice adapter_dtype_choices[] = {
+    {"param", 0, "as param_dtype"},
+    {"fp32", 1, "PEFT's autocast_adapter_dtype: the layer's input is cast to fp32 and back"},
+    {0}};
+
 static const struct choice base_dtype_choices[] = {{"param", 0, "as param_dtype"},
                                                    {"fp32", DTYPE_FP32 + 1, NULL},
                                                    {"bf16", DTYPE_BF16 + 1, NULL},
@@ -171,6 +176,12 @@ static const struct field lora_fields[] = {
      .min = 0,
      .max = 1,
      .help = "before the adapters (PEFT: lora_dropout)"},
+    {.key = "adapter_dtype",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct lora_config, adapter_dtype),
+     .default_text = "param",
+     .choices = adapter_dtype_choices,
+     .help = "what an adapter's input is cast to (what its weights are kept in: storage_dtype)"},
     {.key = "quantization",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct lora_config, quantization),

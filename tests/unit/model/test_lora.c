@@ -190,10 +190,27 @@ static void test_nf4(void)
     arena_release(&arena);
 }
 
-const struct check_case lora_cases[] = {{"parameters", test_parameters},
-                                        {"flop", test_flop},
-                                        {"products", test_products},
-                                        {"frozen", test_frozen},
-                                        {"saved", test_saved},
-                                        {"nf4", test_nf4},
-                                        {NULL, NULL}};
+/* 256 tokens of 96: to fp32 and back 6 bytes an element each, the dropout in fp32 9, in bf16 5. */
+static void test_wide_input(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.lora = lora(4, q_and_v, 2);
+    shape.lora.dropout = 0.1;
+    CHECK_NEAR(fixture_kernel(&small_block(&arena, &shape)->forward, "q_proj.lora_dropout")->bytes,
+               5.0 * 24576, 1e-15);
+    shape.lora.has_wide_input = true;
+    const struct module_kind *block = small_block(&arena, &shape);
+    for (int i = 0; i < 2; i++) {
+        const struct kernel_list *list = i == 0 ? &block->forward : &block->backward;
+        CHECK_NEAR(fixture_kernel(list, "q_proj.lora.to_fp32")->bytes, 6.0 * 24576, 1e-15);
+        CHECK_NEAR(fixture_kernel(list, "q_proj.lora_dropout")->bytes, 9.0 * 24576, 1e-15);
+        CHECK_NEAR(fixture_kernel(list, "q_proj.lora.from_fp32")->bytes, 6.0 * 24576, 1e-15);
+    }
+    arena_release(&arena);
+}
+
+const struct check_case lora_cases[] = {{"parameters", test_parameters}, {"flop", test_flop},
+                                        {"products", test_products},     {"frozen", test_frozen},
+                                        {"saved", test_saved},           {"nf4", test_nf4},
+                                        {"wide input", test_wide_input}, {NULL, NULL}};
