@@ -70,7 +70,7 @@ and_neusight="; fp32: $neusight (MIT-style)"
 # calls torch._scaled_mm and casts apart, so they are not used.
 aic_gpu() {
     start "$1" "$aic, $3 ($aic_licence)${7-}"
-    full "$2" | fit bf16 "$4" "$5" "$6" dense 300 0.03 "$aic $3" "$aic_licence"
+    full "$2" | fit bf16 "$4" "$5" "$6" dense/full 300 0.03 "$aic $3" "$aic_licence"
 }
 
 # torchao_fp8: not fitted to, hold-out only: GEMMs alone, tensorwise scales, fast accumulation

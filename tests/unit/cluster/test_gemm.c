@@ -407,7 +407,7 @@ static void test_hold_out(void)
         {"b200-sxm", DTYPE_BF16, 150, 0.05, 0.15},
         {"b300-sxm", DTYPE_BF16, 150, 0.05, 0.15},
         {"gb200", DTYPE_BF16, 150, 0.05, 0.15},
-        {"l40s", DTYPE_BF16, 150, 0.05, 0.18},
+        {"l40s", DTYPE_BF16, 150, 0.05, 0.16},
         {"l40s", DTYPE_FP32, 100, 0.05, 0.15},
         {"rtx-pro-6000-blackwell-server", DTYPE_BF16, 150, 0.05, 0.15},
         {"v100-sxm2-16gb", DTYPE_FP16, 20, 0.05, 0.15},
