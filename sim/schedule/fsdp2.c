@@ -58,7 +58,7 @@ void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t index, bool i
     unit->is_unsharded = true;
 }
 
-/* 19: hooks, all-gather, wait. */
+/* 19: hooks, all-gather, wait; then the units of the explicit list. */
 static void pre_forward(struct fsdp2_builder *builder, int32_t index)
 {
     fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
@@ -67,6 +67,10 @@ static void pre_forward(struct fsdp2_builder *builder, int32_t index)
                   builder->units[index].common->param_count);
     fsdp2_unshard(builder, index);
     fsdp2_wait_for_unshard(builder, index, false);
+    /* The root has no list of units to prefetch. */
+    const int64_t ahead = index > 0 ? builder->fsdp.settings->fsdp.forward_prefetch : 0;
+    for (int64_t i = 1; i <= ahead && index + i < builder->fsdp.unit_count; i++)
+        fsdp2_unshard(builder, index + (int32_t)i);
 }
 
 /* 21: reshard, remember the order. */

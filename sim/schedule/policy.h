@@ -40,7 +40,7 @@ struct fsdp_config {
     int api;
     int wrap;
     int64_t reshard_after_forward; /* 0, 1; fsdp2 */
-    int64_t forward_prefetch;      /* fsdp1: 0, 1 */
+    int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
     int sharding_strategy;         /* fsdp1, as the three below */
     int backward_prefetch;
     bool limit_all_gathers;

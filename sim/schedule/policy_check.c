@@ -228,12 +228,6 @@ static void check_fsdp_built(struct config *config, const struct fsdp_config *fs
                  arena_printf(config->arena,
                               "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
                               fsdp->reshard_after_forward));
-    if (fsdp->forward_prefetch > 0 && fsdp->api == API_FSDP2)
-        complain(config, is_note, "fsdp.forward_prefetch",
-                 "0 so far: prefetch as far as the host runs ahead",
-                 arena_printf(config->arena,
-                              "'forward_prefetch: %" PRId64 "' cannot be simulated yet",
-                              fsdp->forward_prefetch));
 }
 
 static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)

@@ -22,9 +22,7 @@ static const struct choice reshard_choices[] = {
     {0}};
 
 static const struct choice forward_prefetch_choices[] = {
-    {"true", 1, "fsdp1: the next unit is gathered before this one computes"},
-    {"false", 0, NULL},
-    {0}};
+    {"true", 1, "the next unit is gathered before this one computes"}, {"false", 0, NULL}, {0}};
 
 static const struct choice all_reduce_buffer_choices[] = {
     {"all", 0, "until the end of backward (PyTorch before mid-2026)"}, {0}};

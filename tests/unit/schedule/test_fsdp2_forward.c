@@ -147,6 +147,53 @@ static void test_expert_loop(void)
     played_release(&played);
 }
 
+/* 25: issued behind the wait of the unit before, so that a host that waits for the GPU still has
+   the next gather under way. */
+static void test_explicit_prefetch(void)
+{
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, TWO_BLOCKS, "fsdp.forward_prefetch=1")) {
+        static const char *const wanted[] = {"compute: record copied_out(layers.0)",
+                                             "all-gather: record gathered(layers.1)",
+                                             "compute: segment layers.0.forward",
+                                             "compute: wait gathered(layers.1)",
+                                             "all-gather: record gathered(norm+lm_head)",
+                                             "compute: segment layers.0.forward",
+                                             NULL};
+        program_text_check_order(&text, 0, wanted);
+        /* Four, and again all but the head, which is kept: as without a list. */
+        CHECK_INT(program_text_count(&text, "all-gather: all_gather"), 7);
+    }
+    played_release(&played);
+}
+
+/*
+ * F = 40, 5, 5, 5, gather 15 ms, a host that costs nothing. Unit 0 computes from 15 to 55, gathers
+ * 1 and 2 end at 30 and 45. Gather 3 waits for the copy-out of unit 1, at 55: F of unit 3 70-75.
+ * One ahead is the same order. Two ahead it is issued behind that of unit 0: 45-60, F one behind
+ * the other: 15 + 40 + 15 = 70.
+ */
+static void test_prefetch_depth(void)
+{
+    static const double forward_s[] = {0.075, 0.075, 0.070, 0.070};
+    for (int depth = 0; depth < 4; depth++) {
+        struct played played;
+        char overrides[512];
+        snprintf(overrides, sizeof(overrides),
+                 "model={family: abstract, units: [{parameters: 15000000, forward: 40 ms, "
+                 "backward: 20 ms}, {repeat: 3, parameters: 15000000, forward: 5 ms, backward: 20 "
+                 "ms}]}; fsdp.forward_prefetch=%d",
+                 depth);
+        if (played_play(&played, "worked-examples/units-32", overrides)) {
+            check_context("%s", overrides);
+            CHECK_NEAR(played.outcome.forward_s, forward_s[depth], 1e-12);
+            check_context(NULL);
+        }
+        played_release(&played);
+    }
+}
+
 const struct check_case forward_cases[] = {
     {"7: root pre-forward", test_root_pre_forward},
     {"11-21: a unit", test_unit},
@@ -155,4 +202,6 @@ const struct check_case forward_cases[] = {
     {"13: one GPU", test_one_gpu},
     {"11: without a cast", test_without_cast},
     {"experts in a loop", test_expert_loop},
+    {"25: explicit prefetch", test_explicit_prefetch},
+    {"25: its depth", test_prefetch_depth},
     {0}};

@@ -141,6 +141,21 @@ static void test_kept(void)
                                                                           .reduce_inputs = 1});
 }
 
+/* 42: k units ahead: buffer, parameters and k buffers, (2 + k) 2 U; backward as ever. */
+static void test_explicit_prefetch(void)
+{
+    check_held(MIXED "; fsdp.forward_prefetch=1", &(struct held){.forward = 6,
+                                                                 .backward = 10,
+                                                                 .behind_reduce = 8,
+                                                                 .forward_pools = {2, 4},
+                                                                 .reduce_inputs = 1});
+    check_held(MIXED "; fsdp.forward_prefetch=2", &(struct held){.forward = 8,
+                                                                 .backward = 10,
+                                                                 .behind_reduce = 8,
+                                                                 .forward_pools = {2, 6},
+                                                                 .reduce_inputs = 1});
+}
+
 /* A second reduce-scatter input: 4 U more. */
 static void test_two_inputs(void)
 {
@@ -183,6 +198,7 @@ const struct check_case memory_cases[] = {
     {"41, 43, 45: bf16 and fp32", test_mixed},
     {"45: fp32", test_fp32},
     {"44: kept after forward", test_kept},
+    {"42: explicit prefetch", test_explicit_prefetch},
     {"two reduce-scatter inputs", test_two_inputs},
     {"46: constant in the number of units", test_constant_in_units},
     {"as the machine counts", test_states},

@@ -15,7 +15,6 @@ static const struct {
     {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",
      "'zero_quantized_gradients' cannot be simulated yet"},
     {"fsdp.reshard_after_forward=3", "'reshard_after_forward: 3' cannot be simulated yet"},
-    {"fsdp.forward_prefetch=3", "'forward_prefetch: 3' cannot be simulated yet"},
     {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"train.precision.reduce_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"mesh.pp=2", "'pp: 2' cannot be simulated yet"},
