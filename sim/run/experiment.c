@@ -291,6 +291,11 @@ static void check_built(struct experiment *experiment, bool is_note)
 void experiment_note_unbuilt(struct experiment *experiment)
 {
     check_built(experiment, true);
+    /* Which layers there are the model knows; what is wrong is in `diag`. */
+    if (experiment->train.lora.rank > 0 && experiment->diag->error_count == 0) {
+        const enum status status = experiment_build_model(experiment);
+        BUG_IF(status != STATUS_OK && experiment->diag->error_count == 0);
+    }
 }
 
 enum status experiment_build_model(struct experiment *experiment)

@@ -29,6 +29,8 @@ void lora_check(struct experiment *experiment)
                              policy_api_name(api)));
     refuse_with(experiment, experiment->model_config.family == FAMILY_ABSTRACT, "train.lora",
                 "it needs a transformer", "an abstract model has no linear layers to adapt");
+    refuse_with(experiment, train->lora.targets.count == 0, "train.lora.target_modules",
+                "all-linear, or layers: [q_proj, v_proj]", "no layer gets an adapter");
     refuse_with(experiment, train->float8 != FLOAT8_NONE, "train.float8", "'float8: none'",
                 "'float8' and 'lora' together cannot be simulated yet");
     refuse_with(experiment, !is_packed && train->lora.double_quant, "train.lora.double_quant",

@@ -131,6 +131,7 @@ static void test_refused(void)
         "accepted: all-linear, q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
     check_refused("train.lora={target_modules: all-linear}", "rank");
     check_refused("train.lora={rank: 4}", "target_modules");
+    check_refused("train.lora={rank: 4, target_modules: []}", "no layer gets an adapter");
     check_refused(LORA "fsdp={api: ddp}", "'lora' cannot be simulated yet with 'api: ddp'");
     check_refused("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
                   "'double_quant' means nothing without quantisation");
