@@ -70,7 +70,8 @@ static void add_loads(struct arena *arena, const struct layout *layout, const st
     phase->loads = ARENA_ARRAY(arena, struct load, most);
     struct arena scratch = {0};
     int32_t *places = ARENA_ARRAY(&scratch, int32_t, layout->resource_count);
-    double slowest = INFINITY; /* of what a ring reaches over each: names what bounds the phase */
+    double slowest =
+        (double)INFINITY; /* of what a ring reaches over each: names what bounds the phase */
     phase->bottleneck = -1;
     for (int32_t i = 0; i < offer->haul_count; i++) {
         const struct haul *haul = &offer->hauls[i];

@@ -146,7 +146,7 @@ static double wire_share(const struct scene *scene, enum resource_kind kind, enu
 void offer_haul(const struct scene *scene, struct offer *offer, const struct haul *haul)
 {
     if (offer->haul_count == 0)
-        offer->host_cap = offer->network_cap = INFINITY;
+        offer->host_cap = offer->network_cap = (double)INFINITY;
     offer->hauls[offer->haul_count++] = *haul;
     for (int32_t i = 0; i < haul->traffic->load_count; i++) {
         const struct traffic_load *load = &haul->traffic->loads[i];

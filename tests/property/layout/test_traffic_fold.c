@@ -54,8 +54,8 @@ static const char *const hosts_of_kinds[] = {
 
 static const char *const fabrics[] = {
     "fabric={}", "fabric={hosts_per_leaf: 3, oversubscription: 2, hop_latency: 1 us}",
-    "fabric={hosts_per_leaf: 2, oversubscription: 4, placement: spread, levels: [{hosts: 4, "
-    "oversubscription: 2}]}"};
+    ("fabric={hosts_per_leaf: 2, oversubscription: 4, placement: spread, levels: [{hosts: 4, "
+     "oversubscription: 2}]}")};
 
 static const char *random_override(struct arena *arena, struct philox *random)
 {

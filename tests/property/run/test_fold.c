@@ -85,8 +85,8 @@ static void test_hybrid(void)
     static const char *const meshes[] = {
         "mesh.dp_replicate=8; mesh.dp_shard=8",
         "mesh.dp_replicate=4; mesh.dp_shard=16; train.grad_accum=2; fsdp.defer_all_reduce=true",
-        "mesh.dp_replicate=16; mesh.dp_shard=4; train.precision.storage_dtype=bf16; "
-        "fsdp.all_reduce_buffers=1",
+        ("mesh.dp_replicate=16; mesh.dp_shard=4; train.precision.storage_dtype=bf16; "
+         "fsdp.all_reduce_buffers=1"),
     };
     char overrides[768];
     for (size_t i = 0; i < sizeof(meshes) / sizeof(meshes[0]); i++) {

@@ -62,7 +62,7 @@ static const struct form {
     {"out of place only",
      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
      "1048576 131072 float none -1 100.0 10.49 5.24 0\n",
-     5.24, NAN},
+     5.24, (double)NAN},
     {"no header row, 13 columns",
      "1048576 131072 float none -1 100.0 10.49 5.24 0 90.0 11.65 5.83 0\n", 5.24, 90},
     {"no header row, 12 columns",
