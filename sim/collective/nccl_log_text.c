@@ -109,16 +109,6 @@ static int32_t characters(const char *text, size_t length)
     return count;
 }
 
-static struct place place_of(const struct text_reader *reader, const struct line *line,
-                             const char *at, size_t length)
-{
-    return (struct place){.source = reader->source,
-                          .line = line->number,
-                          .column =
-                              line->column + characters(line->text, (size_t)(at - line->text)),
-                          .length = characters(at, length)};
-}
-
 /* "2025-10-14", "10:15:00": what -S adds to a row. */
 static bool is_stamp(const char *text, size_t length)
 {
@@ -131,6 +121,8 @@ static bool is_stamp(const char *text, size_t length)
 static struct words words_of(const struct text_reader *reader, const struct line *line)
 {
     struct words words = {0};
+    const char *counted = line->text; /* up to here `column` counts: one walk for all words */
+    int32_t column = line->column;
     for (const char *at = line->text; *at != '\0';) {
         while (is_space(*at))
             at++;
@@ -140,7 +132,12 @@ static struct words words_of(const struct text_reader *reader, const struct line
         if (length > 0 && !is_stamp(at, length)) {
             struct word *word = ARENA_PUSH(reader->arena, &words);
             word->text = arena_strndup(reader->arena, at, length);
-            word->place = place_of(reader, line, at, length);
+            column += characters(counted, (size_t)(at - counted));
+            counted = at;
+            word->place = (struct place){.source = reader->source,
+                                         .line = line->number,
+                                         .column = column,
+                                         .length = characters(at, length)};
         }
         at += length;
     }
