@@ -80,18 +80,28 @@ static void write_clean(FILE *file, const char *text, size_t length)
     }
 }
 
+/* Where the line shown last begins: messages mostly come in the order of their lines. */
+struct cursor {
+    const struct source *source;
+    int32_t line;
+    const char *at;
+};
+
 /* The bytes of line `line` (from 1) without its end; "\n", "\r\n" and "\r" end a line. */
-static const char *find_line(const struct source *source, int32_t line, size_t *length)
+static const char *find_line(struct cursor *cursor, const struct source *source, int32_t line,
+                             size_t *length)
 {
-    const char *at = source->text;
+    const bool is_behind = cursor->source == source && cursor->line <= line;
+    const char *at = is_behind ? cursor->at : source->text;
     const char *end = source->text + source->length;
-    for (int32_t i = 1; i < line; i++) {
+    for (int32_t i = is_behind ? cursor->line : 1; i < line; i++) {
         while (at < end && *at != '\n' && *at != '\r')
             at++;
         if (at == end)
             return NULL;
         at += at[0] == '\r' && at + 1 < end && at[1] == '\n' ? 2 : 1;
     }
+    *cursor = (struct cursor){source, line, at};
     size_t n = 0;
     while (at + n < end && at[n] != '\n' && at[n] != '\r')
         n++;
@@ -127,10 +137,11 @@ static void write_indent(FILE *file, const char *line, size_t length)
     }
 }
 
-static void write_excerpt(FILE *file, const struct place *place, int gutter, bool is_coloured)
+static void write_excerpt(FILE *file, struct cursor *cursor, const struct place *place, int gutter,
+                          bool is_coloured)
 {
     size_t length = 0;
-    const char *line = find_line(place->source, place->line, &length);
+    const char *line = find_line(cursor, place->source, place->line, &length);
     if (line == NULL)
         return;
     const int32_t total = characters(line, length);
@@ -157,7 +168,8 @@ static void write_excerpt(FILE *file, const struct place *place, int gutter, boo
     fputs(is_coloured ? "\033[0m\n" : "\n", file);
 }
 
-static void write_message(FILE *file, const struct diag_message *message, bool is_coloured)
+static void write_message(FILE *file, struct cursor *cursor, const struct diag_message *message,
+                          bool is_coloured)
 {
     static const char *const words[] = {"error", "warning", "note"};
     static const char *const colours[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
@@ -177,7 +189,7 @@ static void write_message(FILE *file, const struct diag_message *message, bool i
     write_clean(file, message->text, strlen(message->text));
     fputc('\n', file);
     if (has_place && place->source->text != NULL)
-        write_excerpt(file, place, gutter, is_coloured);
+        write_excerpt(file, cursor, place, gutter, is_coloured);
     if (message->hint != NULL) {
         fprintf(file, "%*s = ", gutter, "");
         write_clean(file, message->hint, strlen(message->hint));
@@ -230,6 +242,7 @@ void diag_write(const struct diag *diag, FILE *file, bool is_coloured)
 
     int32_t error_count = 0;
     struct hash128 parent = {0};
+    struct cursor cursor = {0};
     bool is_parent_shown = true;
     for (int32_t i = 0; i < diag->count; i++) {
         const struct diag_message *message = &diag->items[i];
@@ -246,7 +259,7 @@ void diag_write(const struct diag *diag, FILE *file, bool is_coloured)
             is_parent_shown = is_new && error_count <= ERRORS_MAX;
         }
         if (is_new && is_parent_shown)
-            write_message(file, message, is_coloured);
+            write_message(file, &cursor, message, is_coloured);
     }
     if (error_count > ERRORS_MAX) {
         const int more = (int)(error_count - ERRORS_MAX);

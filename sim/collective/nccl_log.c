@@ -244,7 +244,7 @@ static bool table_complete(const struct nccl_request *request, struct nccl_table
 }
 
 /* size / time against algbw as printed: a row in which they differ was edited or mixed up. */
-static void check_rows(const struct nccl_table *table, struct diag *diag)
+static void check_rows(const struct nccl_table *table, struct row_warnings *warnings)
 {
     const double factor = nccl_bus_factor(table->op, table->ranks);
     for (int32_t i = 0; i < table->rows.count; i++) {
@@ -257,14 +257,16 @@ static void check_rows(const struct nccl_table *table, struct diag *diag)
         if (isnan(algbw) || isnan(printed) || times->time_s <= 0 ||
             fabs(algbw - printed) <= tolerance || fabs(algbw * factor - printed) <= tolerance)
             continue;
-        diag_add(diag, DIAG_WARNING, row->place, NULL,
-                 "size / time is %.2f GB/s, but algbw says %.2f", algbw / 1e9, printed / 1e9);
+        if (warnings->doubtful++ < NCCL_ROW_WARNINGS_MAX)
+            diag_add(warnings->diag, DIAG_WARNING, row->place, NULL,
+                     "size / time is %.2f GB/s, but algbw says %.2f", algbw / 1e9, printed / 1e9);
     }
 }
 
 static enum status log_complete(const struct nccl_request *request, struct nccl_log *log,
-                                int32_t first, struct diag *diag)
+                                int32_t first, struct row_warnings *warnings)
 {
+    struct diag *diag = warnings->diag;
     enum status status = STATUS_OK;
     int32_t kept = first;
     for (int32_t i = first; i < log->tables.count; i++) {
@@ -278,33 +280,49 @@ static enum status log_complete(const struct nccl_request *request, struct nccl_
         if (!table_complete(request, table, diag))
             status = STATUS_INPUT;
         else
-            check_rows(table, diag);
+            check_rows(table, warnings);
         log->tables.items[kept++] = *table;
     }
     log->tables.count = kept;
     return status;
 }
 
+/* How many rows were not told of. */
+static void warnings_close(const struct row_warnings *warnings, const char *name)
+{
+    const struct {
+        int32_t count;
+        const char *what;
+    } kinds[] = {{warnings->left_out, "left out"},
+                 {warnings->doubtful, "whose size / time is not their algbw"}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].count > NCCL_ROW_WARNINGS_MAX)
+            diag_add(warnings->diag, DIAG_WARNING, NO_PLACE, NULL, "%s: %d more rows %s", name,
+                     (int)(kinds[i].count - NCCL_ROW_WARNINGS_MAX), kinds[i].what);
+}
+
 enum status nccl_log_parse(struct arena *arena, const struct source *source,
                            const struct nccl_request *request, struct nccl_log *log,
                            struct diag *diag)
 {
+    struct row_warnings warnings = {.diag = diag};
     const int32_t first = log->tables.count;
     size_t at = 0;
     while (at < source->length && strchr(" \t\r\n\xEF\xBB\xBF", source->text[at]) != NULL &&
            source->text[at] != '\0')
         at++;
     const bool is_json = at < source->length && source->text[at] == '{';
-    enum status status = is_json ? nccl_json_parse(arena, source, log, diag)
-                                 : nccl_text_parse(arena, source, log, diag);
+    enum status status = is_json ? nccl_json_parse(arena, source, log, &warnings)
+                                 : nccl_text_parse(arena, source, log, &warnings);
     if (status == STATUS_OK && log->tables.count == first) {
         diag_add(diag, DIAG_ERROR, (struct place){source, 1, 1, 1},
                  "rows look like '1048576 262144 float sum -1 61.2 17.1 …'",
                  "no row of nccl-tests in this text");
-        return STATUS_INPUT;
+        status = STATUS_INPUT;
     }
     if (status == STATUS_OK)
-        status = log_complete(request, log, first, diag);
+        status = log_complete(request, log, first, &warnings);
+    warnings_close(&warnings, source->name);
     return status;
 }
 

@@ -22,7 +22,8 @@
  * reduce-scatter are also known by their redop and busbw / algbw, and ranks up to 64 by that ratio.
  *
  * Damage: a row that cannot be read is left out with a warning at its place, as is one that is cut
- * off at the end of the text; the others are read. Errors (STATUS_INPUT): a text without any row, a
+ * off at the end of the text; the others are read. Of many such rows of a text the first 20 are
+ * shown and the others counted. Errors (STATUS_INPUT): a text without any row, a
  * table whose collective, ranks or nodes are not known.
  *
  * Source: NVIDIA/nccl-tests src/util.cu, src/common.cu, doc/PERFORMANCE.md; public logs. Left out:
@@ -85,7 +86,6 @@ struct nccl_log {
         struct nccl_table *items;
         int32_t count, capacity;
     } tables;
-    int32_t damaged_count; /* rows left out */
 };
 
 /* What the texts do not say; where they do, it stands over them. */

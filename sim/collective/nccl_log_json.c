@@ -9,7 +9,7 @@
 struct json_reader {
     struct arena *arena;
     struct nccl_log *log;
-    struct diag *diag;
+    struct row_warnings *warnings;
 };
 
 static bool is_text(const struct node *node)
@@ -95,9 +95,8 @@ static void take_result(struct json_reader *reader, struct nccl_table *table,
 {
     struct nccl_row row = {.place = result->place, .type = "", .redop = "", .root = -1};
     if (!count_of(result, "size", &row.bytes)) {
-        diag_add(reader->diag, DIAG_WARNING, result->place, "the result is left out",
-                 "a result without 'size'");
-        reader->log->damaged_count++;
+        (void)row_left_out(reader->warnings, result->place, "the result is left out",
+                           "a result without 'size'");
         return;
     }
     (void)count_of(result, "count", &row.count);
@@ -107,9 +106,8 @@ static void take_result(struct json_reader *reader, struct nccl_table *table,
     row.out_of_place = times_of(child(result, "out_of_place"));
     row.in_place = times_of(child(result, "in_place"));
     if (isnan(row.out_of_place.time_s) && isnan(row.in_place.time_s)) {
-        diag_add(reader->diag, DIAG_WARNING, result->place, "the result is left out",
-                 "a result without a time");
-        reader->log->damaged_count++;
+        (void)row_left_out(reader->warnings, result->place, "the result is left out",
+                           "a result without a time");
         return;
     }
     if (table->program == NULL && text_of(result, "experiment_name") != NULL) {
@@ -177,9 +175,9 @@ static void take_root(struct json_reader *reader, const struct node *root)
 }
 
 enum status nccl_json_parse(struct arena *arena, const struct source *source, struct nccl_log *log,
-                            struct diag *diag)
+                            struct row_warnings *warnings)
 {
-    struct json_reader reader = {.arena = arena, .log = log, .diag = diag};
+    struct json_reader reader = {.arena = arena, .log = log, .warnings = warnings};
     struct node *root = NULL;
     struct diag parsing;
     diag_init(&parsing, arena);
@@ -192,7 +190,7 @@ enum status nccl_json_parse(struct arena *arena, const struct source *source, st
     for (int32_t i = 0; i < parsing.count; i++) {
         const struct diag_message *message = &parsing.items[i];
         const bool is_softened = is_saved && message->level == DIAG_ERROR;
-        diag_add(diag, is_softened ? DIAG_WARNING : message->level, message->place,
+        diag_add(warnings->diag, is_softened ? DIAG_WARNING : message->level, message->place,
                  is_softened ? "the results before it are used" : message->hint, "%s",
                  message->text);
     }

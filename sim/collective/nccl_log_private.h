@@ -54,9 +54,22 @@ struct columns {
 bool columns_from_header(const struct words *words, struct columns *columns);
 /* Whether the words look like a data row: two whole numbers and a type. */
 bool words_are_row(const struct words *words);
+
+/* Rows of one text that are left out or doubtful: the first NCCL_ROW_WARNINGS_MAX are told. */
+struct row_warnings {
+    struct diag *diag;
+    int32_t left_out, doubtful;
+};
+
+enum { NCCL_ROW_WARNINGS_MAX = 20 };
+
+/* Warns that a row is left out; always false. */
+bool row_left_out(struct row_warnings *warnings, struct place place, const char *hint,
+                  const char *format, ...) PRINTF_LIKE(4, 5);
+
 /* The row, or false with a message at the word that is wrong. `is_last`: the text ends in it. */
 bool row_from_words(struct arena *arena, const struct words *words, const struct columns *columns,
-                    bool is_last, struct nccl_row *row, struct diag *diag);
+                    bool is_last, struct nccl_row *row, struct row_warnings *warnings);
 
 /* ---- the two forms ------------------------------------------------------------------------ */
 
@@ -74,9 +87,9 @@ void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, co
 void rank_list_close(const struct rank_list *list, struct nccl_table *table);
 
 enum status nccl_text_parse(struct arena *arena, const struct source *source, struct nccl_log *log,
-                            struct diag *diag);
+                            struct row_warnings *warnings);
 enum status nccl_json_parse(struct arena *arena, const struct source *source, struct nccl_log *log,
-                            struct diag *diag);
+                            struct row_warnings *warnings);
 
 /* NCCL_ALGO, NCCL_PROTO and the like in `text`: "NCCL_ALGO=Ring", "NCCL_ALGO set by environment to
    Ring". */

@@ -1,5 +1,7 @@
 /* collective/nccl_log_row.c: words of a row by their columns; see nccl_log_private.h. */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -134,15 +136,28 @@ static void store_measured(struct nccl_times *times, enum column_kind kind, doub
         times->wrong = value >= 1 ? (int64_t)fmin(value, 9e18) : 0;
 }
 
-static bool complain(struct diag *diag, const struct word *word, const char *what)
+bool row_left_out(struct row_warnings *warnings, struct place place, const char *hint,
+                  const char *format, ...)
 {
-    diag_add(diag, DIAG_WARNING, word->place, "the row is left out", "'%s' is not %s", word->text,
-             what);
+    char text[512];
+    va_list arguments;
+    if (warnings->left_out++ >= NCCL_ROW_WARNINGS_MAX)
+        return false;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    diag_add(warnings->diag, DIAG_WARNING, place, hint, "%s", text);
     return false;
 }
 
+static bool complain(struct row_warnings *warnings, const struct word *word, const char *what)
+{
+    return row_left_out(warnings, word->place, "the row is left out", "'%.64s' is not %s",
+                        word->text, what);
+}
+
 static bool store(struct arena *arena, struct nccl_row *row, const struct column *column,
-                  const struct word *word, struct diag *diag)
+                  const struct word *word, struct row_warnings *warnings)
 {
     double value;
     if (column->kind == COLUMN_TYPE) {
@@ -159,7 +174,7 @@ static bool store(struct arena *arena, struct nccl_row *row, const struct column
         column->kind == COLUMN_ROOT) {
         int64_t number;
         if (!text_to_int64(word->text, &number))
-            return complain(diag, word, "a whole number");
+            return complain(warnings, word, "a whole number");
         if (column->kind == COLUMN_SIZE)
             row->bytes = number;
         else if (column->kind == COLUMN_COUNT_OF)
@@ -169,7 +184,7 @@ static bool store(struct arena *arena, struct nccl_row *row, const struct column
         return true;
     }
     if (!text_to_double(word->text, &value) || value < 0)
-        return complain(diag, word, "a number of at least 0");
+        return complain(warnings, word, "a number of at least 0");
     store_measured(column->is_in_place ? &row->in_place : &row->out_of_place, column->kind, value);
     return true;
 }
@@ -184,31 +199,28 @@ static int32_t out_of_place_width(const struct columns *columns)
 }
 
 bool row_from_words(struct arena *arena, const struct words *words, const struct columns *columns,
-                    bool is_last, struct nccl_row *row, struct diag *diag)
+                    bool is_last, struct nccl_row *row, struct row_warnings *warnings)
 {
     struct columns guessed = {0};
     const struct word *first = &words->items[0];
     const struct word *last = &words->items[words->count - 1];
     *row = (struct nccl_row){.place = first->place, .type = "", .redop = "", .root = -1};
     row->out_of_place = row->in_place = no_times();
-    if (columns->count == 0 && !columns_guess(words, &guessed)) {
-        diag_add(diag, DIAG_WARNING, first->place,
-                 is_last ? "the text ends here: the row is left out"
-                         : "the row is left out; the header row ('size count type …') would name "
-                           "the columns, without one 11 to 13 are known",
-                 "a row of %d columns", (int)words->count);
-        return false;
-    }
+    if (columns->count == 0 && !columns_guess(words, &guessed))
+        return row_left_out(
+            warnings, first->place,
+            is_last ? "the text ends here: the row is left out"
+                    : "the row is left out; the header row ('size count type …') would name "
+                      "the columns, without one 11 to 13 are known",
+            "a row of %d columns", (int)words->count);
     const struct columns *in_force = columns->count > 0 ? columns : &guessed;
-    if (words->count != in_force->count && words->count != out_of_place_width(in_force)) {
-        diag_add(diag, DIAG_WARNING, last->place,
-                 is_last ? "the text ends here: the row is left out" : "the row is left out",
-                 "a row of %d columns under a header of %d", (int)words->count,
-                 (int)in_force->count);
-        return false;
-    }
+    if (words->count != in_force->count && words->count != out_of_place_width(in_force))
+        return row_left_out(
+            warnings, last->place,
+            is_last ? "the text ends here: the row is left out" : "the row is left out",
+            "a row of %d columns under a header of %d", (int)words->count, (int)in_force->count);
     for (int32_t i = 0; i < words->count; i++)
-        if (!store(arena, row, &in_force->items[i], &words->items[i], diag))
+        if (!store(arena, row, &in_force->items[i], &words->items[i], warnings))
             return false;
     return true;
 }

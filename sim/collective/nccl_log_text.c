@@ -18,7 +18,7 @@ struct text_reader {
     struct arena *arena;
     const struct source *source;
     struct nccl_log *log;
-    struct diag *diag;
+    struct row_warnings *warnings;
     struct nccl_table *table; /* open */
     struct columns columns;
     struct rank_list ranks;
@@ -351,10 +351,8 @@ static void take_line(struct text_reader *reader, const struct line *line)
     } else if (words_are_row(&words)) {
         struct nccl_row row;
         if (row_from_words(reader->arena, &words, &reader->columns, line->is_last, &row,
-                           reader->diag))
+                           reader->warnings))
             *ARENA_PUSH(reader->arena, &reader->table->rows) = row;
-        else
-            reader->log->damaged_count++;
     } else {
         take_other(reader, &words, text);
     }
@@ -363,9 +361,10 @@ static void take_line(struct text_reader *reader, const struct line *line)
 /* ---- the text ----------------------------------------------------------------------------- */
 
 enum status nccl_text_parse(struct arena *arena, const struct source *source, struct nccl_log *log,
-                            struct diag *diag)
+                            struct row_warnings *warnings)
 {
-    struct text_reader reader = {.arena = arena, .source = source, .log = log, .diag = diag};
+    struct text_reader reader = {
+        .arena = arena, .source = source, .log = log, .warnings = warnings};
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     const char *at = source->text;
     const char *const end = at + source->length;
