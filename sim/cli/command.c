@@ -136,6 +136,34 @@ static bool is_standard_output(const char *path)
     return path == NULL || strcmp(path, "-") == 0;
 }
 
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat a;
+    struct stat b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+enum exit_code command_check_output(struct command *command)
+{
+    const struct options *options = &command->options;
+    const char *named[] = {options->cluster, options->gpu, options->nic_link, options->cpu};
+    const int32_t named_count = (int32_t)(sizeof(named) / sizeof(named[0]));
+    const char *path = options->output;
+    if (is_standard_output(path))
+        return EXIT_DONE;
+    const char *part = part_of(command, path);
+    for (int32_t k = 0; k < command->arguments.count + named_count; k++) {
+        const char *input = k < named_count ? named[k] : command->arguments.items[k - named_count];
+        if (input == NULL)
+            continue;
+        if (is_same_file(path, input) || (part != NULL && is_same_file(part, input)))
+            return command_refuse(command, "name another file after -o",
+                                  "'-o %s' would overwrite '%s', which is read", path, input);
+    }
+    return EXIT_DONE;
+}
+
 FILE *command_output_open(struct command *command)
 {
     const char *path = command->options.output;

@@ -50,6 +50,12 @@ MUST_CHECK enum status command_load(struct command *command, const char *argumen
 bool command_log_request(struct command *command, struct nccl_request *request);
 
 /*
+ * Refuses a `-o FILE` that is one of the files that are read, under whatever name (path, link): by
+ * device and inode, also of the part that is written first.
+ */
+enum exit_code command_check_output(struct command *command);
+
+/*
  * `-o FILE`, or standard output where it is "-" or not given. A file is written beside itself and
  * then put in its place, so that an old one stays until the new one is whole. NULL: not opened,
  * after a message.

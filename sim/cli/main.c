@@ -46,7 +46,9 @@ static enum exit_code play(struct command *command, int argc, char **argv)
         help_write_verb(command->verb, stdout);
         return EXIT_DONE;
     }
-    const enum exit_code code = check_argument_count(command);
+    enum exit_code code = check_argument_count(command);
+    if (code == EXIT_DONE)
+        code = command_check_output(command);
     return code != EXIT_DONE ? code : command->verb->play(command);
 }
 
