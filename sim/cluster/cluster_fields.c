@@ -179,10 +179,7 @@ static void cluster_check(struct config *config, const char *path, void *bound)
 static const struct field cluster_fields[] = {
     FIELD_VERSION(struct cluster_config),
     FIELD_NAME(struct cluster_config),
-    {.key = "summary",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct cluster_config, summary),
-     .help = "one line for lists"},
+    FIELD_SUMMARY(struct cluster_config),
     {.key = "source",
      .kind = FIELD_TEXT,
      .offset = offsetof(struct cluster_config, source),

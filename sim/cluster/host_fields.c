@@ -122,6 +122,7 @@ static const struct field_table roots_table = {.name = "roots",
 static const struct field switches_fields[] = {
     {.key = "name",
      .kind = FIELD_TEXT,
+     .is_line = true,
      .offset = offsetof(struct hanging_config, name),
      .help = "for 'parent' of others and for messages"},
     {.key = "parent",

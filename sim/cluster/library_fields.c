@@ -25,6 +25,7 @@ static const struct field library_fields[] = {
      .kind = FIELD_TEXT,
      .offset = offsetof(struct library_config, library.name),
      .is_required = true,
+     .is_line = true,
      .help = "as it is printed"},
     {.key = "base_ll",
      .kind = FIELD_QUANTITY,

@@ -210,8 +210,10 @@ static void bind_list(struct config *config, const struct field *field, const st
 {
     const struct field_table *table = field->table;
     const size_t item_bytes = table != NULL ? table->struct_bytes : sizeof(const char *);
-    const struct field item_field = {
-        .key = field->key, .kind = table != NULL ? FIELD_STRUCT : FIELD_TEXT, .table = table};
+    const struct field item_field = {.key = field->key,
+                                     .kind = table != NULL ? FIELD_STRUCT : FIELD_TEXT,
+                                     .table = table,
+                                     .is_line = field->is_line};
     if (list->kind != NODE_LIST) {
         bind_wrong_kind(config, field, path, list, NULL);
         return;

@@ -202,6 +202,27 @@ static const char *read_enum(const struct scalar *scalar, void *slot)
     return choice->word;
 }
 
+/* What is printed in tables. */
+static bool is_refused_line(const struct scalar *scalar)
+{
+    const char *text = scalar->node->text;
+    const size_t length = strlen(text);
+    const char *problem = NULL;
+    if (strpbrk(text, "\n\t") != NULL)
+        problem = "holds a line feed or a tab";
+    else if (text[strspn(text, " ")] == '\0')
+        problem = "is empty";
+    else if (length > FIELD_LINE_MAX_BYTES)
+        problem = arena_printf(scalar->config->arena, "has %zu bytes", length);
+    if (!scalar->field->is_line || problem == NULL)
+        return false;
+    diag_add(
+        scalar->config->diag, DIAG_ERROR, scalar->node->place,
+        arena_printf(scalar->config->arena, "one line of at most %d bytes", FIELD_LINE_MAX_BYTES),
+        "'%s' %s", last_key(scalar->path), problem);
+    return true;
+}
+
 static const char *read_text(const struct scalar *scalar, void *slot)
 {
     const char **target = slot;
@@ -213,6 +234,8 @@ static const char *read_text(const struct scalar *scalar, void *slot)
                  hidden < 0xA0 ? "a control character" : "which turns the direction of writing");
         return NULL;
     }
+    if (is_refused_line(scalar))
+        return NULL;
     *target = scalar->node->text;
     strbuf_add_scalar(&buf, scalar->node->text, false);
     const char *canonical = arena_strdup(scalar->config->arena, buf.text);

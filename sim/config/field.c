@@ -90,7 +90,7 @@ static const char *kind_text(struct arena *arena, const struct field *field)
     case FIELD_ENUM:
         return "one of";
     case FIELD_TEXT:
-        return "a text";
+        return field->is_line ? "one line" : "a text";
     case FIELD_STRUCT:
         return "a map";
     case FIELD_LIST:

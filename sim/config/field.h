@@ -14,7 +14,8 @@
  * optional '-'; `1_000`, octal, hex, 1e3 are errors) or one of `choices` (words → values, as in
  * `gpus_per_node: all`). FIELD_REAL is a number without unit, or one of `choices`. FIELD_TEXT
  * and the items of FIELD_TEXT_LIST hold no control characters but line feed and tab, and none that
- * turn the direction of writing; a scalar is a FIELD_TEXT_LIST of one. FIELD_QUANTITY
+ * turn the direction of writing; one that `is_line` (a name, a summary: what is printed in tables)
+ * is one line of 1 to 200 bytes; a scalar is a FIELD_TEXT_LIST of one. FIELD_QUANTITY
  * needs its unit, and may be quoted (JSON has no other way); the other numbers may not. null, `~`
  * and nothing mean "not set".
  *
@@ -53,6 +54,8 @@ enum field_kind {
     FIELD_ANY,       /* const struct node *: kept as it is, for a reader of its own */
 };
 
+enum { FIELD_LINE_MAX_BYTES = 200 };
+
 struct choice {
     const char *word;
     int64_t value;
@@ -85,6 +88,8 @@ struct field {
     const char *scalar_key;
     const char *folder;    /* REF: below the data folders */
     const char *also_json; /* REF: when set, a path may name a .json file too */
+    bool is_line;          /* TEXT, TEXT_LIST: no line feed, no tab, not empty, no more than
+                              FIELD_LINE_MAX_BYTES */
     const char *help;      /* one line */
 };
 
@@ -110,7 +115,13 @@ struct field_table {
 #define FIELD_NAME(type)                                                                           \
     {                                                                                              \
         .key = "name", .kind = FIELD_TEXT, .offset = offsetof(type, name), .is_required = true,    \
-        .help = "as it is printed"                                                                 \
+        .is_line = true, .help = "as it is printed"                                                \
+    }
+
+#define FIELD_SUMMARY(type)                                                                        \
+    {                                                                                              \
+        .key = "summary", .kind = FIELD_TEXT, .offset = offsetof(type, summary), .is_line = true,  \
+        .help = "one line for lists"                                                               \
     }
 
 /* Prints the reference of a table: keys, kinds, units, ranges, defaults, help, nested tables. */

@@ -18,7 +18,7 @@
 #define ROW_NAME                                                                                   \
     {                                                                                              \
         .key = "name", .kind = FIELD_TEXT, .offset = offsetof(struct model_config, name),          \
-        .help = "name in reports; default: the file's name without extension"                      \
+        .is_line = true, .help = "name in reports; default: the file's name without extension"     \
     }
 #define ROW_FAMILY(text, number, what)                                                             \
     {                                                                                              \

@@ -41,7 +41,7 @@ const struct field_table foreign_table = {.name = "foreign",
                                           .warns_unknown = true};
 
 static const struct field host_fields[] = {
-    {.key = "name", .kind = FIELD_TEXT, .offset = offsetof(struct host, name)},
+    {.key = "name", .kind = FIELD_TEXT, .is_line = true, .offset = offsetof(struct host, name)},
     {.key = "gpus",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct host, gpus),

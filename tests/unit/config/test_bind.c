@@ -386,6 +386,41 @@ static void test_scalar_for_list(void)
                               "      |         ^\n");
 }
 
+/* Names stand in tables: one that holds a line feed could add a row of its own. */
+static void test_one_line(void)
+{
+    struct arena arena = {0};
+    const char *bytes_200 = "0123456789012345678901234567890123456789012345678901234567890123456789"
+                            "0123456789012345678901234567890123456789012345678901234567890123456789"
+                            "012345678901234567890123456789012345678901234567890123456789";
+    const struct {
+        const char *name, *said;
+    } rows[] = {
+        {"\"lab\\nFAKE\"", "t.yaml:2:23: error: 'name' holds a line feed or a tab\n"},
+        {"\"lab\\tFAKE\"", "'name' holds a line feed or a tab\n"},
+        {"\"\"", "'name' is empty\n"},
+        {"\"  \"", "'name' is empty\n"},
+        {arena_printf(&arena, "%sa", bytes_200), "'name' has 201 bytes\n"},
+        {bytes_200, ""},
+        {"a b", ""},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fixture fixture;
+        check_context("%s", rows[i].name);
+        fixture_bind(&fixture,
+                     arena_printf(&arena, "nodes: 2\nhost: {gpus: 1, name: %s}\n", rows[i].name),
+                     NULL);
+        CHECK_CONTAINS(fixture.messages, rows[i].said);
+        if (rows[i].said[0] != '\0')
+            CHECK_CONTAINS(fixture.messages, "= one line of at most 200 bytes\n");
+        else
+            CHECK_TRUE(strstr(fixture.messages, "'name'") == NULL);
+        fixture_release(&fixture);
+    }
+    arena_release(&arena);
+    check_context(NULL);
+}
+
 /* Escapes are how these come in: as they are, the reader refuses most of them. */
 static void test_hidden_characters(void)
 {
@@ -439,4 +474,5 @@ const struct check_case bind_cases[] = {{"all kinds", test_all_kinds},
                                         {"foreign files", test_foreign},
                                         {"a scalar for a list", test_scalar_for_list},
                                         {"hidden characters", test_hidden_characters},
+                                        {"one line", test_one_line},
                                         {0}};

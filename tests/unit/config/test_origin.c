@@ -94,7 +94,7 @@ static void test_schema(void)
                          "    ratio    a number  default 0.375\n"
                          "    latency  a time    default 700 ns\n");
     CHECK_CONTAINS(text, "  host     a name from hosts/, a path or a map  optional\n"
-                         "    name  a text                              optional\n");
+                         "    name  one line                            optional\n");
     free(text);
 }
 
