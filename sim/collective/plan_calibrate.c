@@ -51,6 +51,38 @@ const struct calibration_table *calibration_find(const struct calibration *calib
     return nearest;
 }
 
+/* The model cannot be had at the shape of such a table, so nothing follows from it. */
+static bool is_of_this_cluster(const struct cluster *cluster, const struct calibration_table *table)
+{
+    return table->nodes <= cluster->max_hosts && table->gpus_per_node <= cluster->gpus_per_host &&
+           (table->nodes == 1 || cluster->nic_count > 0);
+}
+
+static void warn_skipped(const struct cluster *cluster, const struct calibration_table *table,
+                         struct diag *diag)
+{
+    diag_add(diag, DIAG_WARNING, table->place, NULL,
+             "measured on %lld nodes x %lld GPUs, but cluster '%s' has at most %lld x %lld%s: not "
+             "used",
+             (long long)table->nodes, (long long)table->gpus_per_node, cluster->name,
+             (long long)cluster->max_hosts, (long long)cluster->gpus_per_host,
+             cluster->nic_count > 0 ? "" : ", without NICs");
+}
+
+static struct calibration usable_tables(struct arena *arena, const struct cluster *cluster)
+{
+    const struct calibration *all = &cluster->calibration;
+    struct calibration usable = *all;
+    struct calibration_table *tables =
+        ARENA_ARRAY(arena, struct calibration_table, all->table_count);
+    usable.table_count = 0;
+    for (int64_t i = 0; i < all->table_count; i++)
+        if (is_of_this_cluster(cluster, &all->tables[i]))
+            tables[usable.table_count++] = all->tables[i];
+    usable.tables = tables;
+    return usable;
+}
+
 /* The model's time of a collective on the table's own shape, no host or GPU differing. */
 static enum status spec_s(struct arena *arena, const struct layout *layout,
                           const struct calibration_table *table, double bytes,
@@ -128,6 +160,11 @@ enum status plan_calibrate(struct arena *arena, const struct layout *layout,
         return STATUS_OK;
     const struct calibration_table *table =
         calibration_find(calibration, op, group->hosts, group->ranks_per_host, &weight);
+    if (table != NULL && !is_of_this_cluster(layout->cluster, table)) {
+        const struct calibration usable = usable_tables(arena, layout->cluster);
+        warn_skipped(layout->cluster, table, diag);
+        table = calibration_find(&usable, op, group->hosts, group->ranks_per_host, &weight);
+    }
     if (table == NULL) {
         diag_add(diag, DIAG_WARNING, calibration->tables[0].place, "the model's own time is used",
                  "the calibration says nothing of %s over %lld nodes x %lld GPUs",

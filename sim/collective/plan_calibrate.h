@@ -25,6 +25,9 @@
  * only half of what busbw counts through the NICs (nccl_tests issue 309). Using another than the
  * same is a warning; so is a size outside the table.
  *
+ * Tables of more hosts or more GPUs a host than the cluster has are left out, with a warning where
+ * one was the nearest: the model has no time there to compare with.
+ *
  * Example: measured 120 us at 8 MiB where the model says 100: factor 1.2. A reduce-scatter that the
  * model gives 90 us costs 0.5, w = 0.8: it takes 90 · 1.2^0.8 = 104.1 us.
  */

@@ -102,6 +102,38 @@ static void test_warnings(void)
     CHECK_TEXT(said, "the calibration says nothing of all_gather over 2 nodes x 8 GPUs\n");
 }
 
+#define TABLE(nodes, gpus, time)                                                                   \
+    "{op: all_gather, nodes: " nodes ", gpus_per_node: " gpus                                      \
+    ", source: a test, points: [{bytes: "                                                          \
+    "16 MiB, time: " time "}]}"
+
+/* A table of a shape that the cluster has not is left out: the next one, or the model, speaks. */
+static void test_larger_than_the_cluster(void)
+{
+    char said[1024];
+    const char *of_16 =
+        "collectives.calibration={name: measured, tables: [" TABLE("1", "16", "1 ms") "]}";
+    const char *of_4_nodes =
+        "collectives.calibration={name: measured, tables: [" TABLE("4", "8", "1 ms") "]}";
+    const char *of_both = "collectives.calibration={name: measured, tables: [" TABLE(
+        "1", "4", "1 ms") ", " TABLE("1", "16", "9 ms") "]}";
+    const double model_8 = alone_s("ideal-8x400", NULL, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB);
+    const double model_4 = alone_s("ideal-8x400", NULL, 1, 4, COLLECTIVE_ALL_GATHER, 16 * MIB);
+    CHECK_NEAR(
+        planned_s("ideal-8x400", of_16, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said, sizeof(said)),
+        model_8, 1e-12);
+    CHECK_CONTAINS(said, "measured on 1 nodes x 16 GPUs, but cluster 'ideal-8x400' has at most "
+                         "1 x 8, without NICs: not used\n");
+    CHECK_NEAR(planned_s("ideal-8x400", of_4_nodes, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said,
+                         sizeof(said)),
+               model_8, 1e-12);
+    CHECK_CONTAINS(said, "the calibration says nothing of all_gather over 1 nodes x 8 GPUs\n");
+    /* 8 GPUs from 4, cost 2: half of the factor's logarithm. */
+    CHECK_NEAR(planned_s("ideal-8x400", of_both, 1, 8, COLLECTIVE_ALL_GATHER, 16 * MIB, said,
+                         sizeof(said)),
+               model_8 * sqrt(1e-3 / model_4), 1e-9);
+}
+
 /* 1 GiB in 1 ms is 940 GB/s through a link of 400: the link's own 2.349 ms stand, latency is gone.
  */
 static void test_faster_than_the_links(void)
@@ -156,9 +188,11 @@ static void test_which_table(void)
     CHECK_INT(found(&calibration, COLLECTIVE_ALL_GATHER, 2, 8), 0);
 }
 
-const struct check_case calibrate_cases[] = {{"times", test_times},
-                                             {"another shape", test_another_shape},
-                                             {"warnings", test_warnings},
-                                             {"faster than the links", test_faster_than_the_links},
-                                             {"which table", test_which_table},
-                                             {0}};
+const struct check_case calibrate_cases[] = {
+    {"times", test_times},
+    {"another shape", test_another_shape},
+    {"warnings", test_warnings},
+    {"faster than the links", test_faster_than_the_links},
+    {"which table", test_which_table},
+    {"larger than the cluster", test_larger_than_the_cluster},
+    {0}};
