@@ -98,6 +98,17 @@ static void place_slots(struct tree_builder *builder, const char *path,
     }
 }
 
+/* PCIe links have 1, 2, 4, 8, 12, 16 or 32 lanes. */
+static void check_lanes(struct tree_builder *builder, const char *path, const char *key,
+                        int64_t lanes)
+{
+    const bool is_power_of_2 = lanes > 0 && (lanes & (lanes - 1)) == 0;
+    if (!is_power_of_2 && lanes != 12)
+        config_error(builder->config, arena_printf(builder->config->arena, "%s.%s", path, key),
+                     "accepted: 1, 2, 4, 8, 12, 16, 32", "no PCIe link has %lld lanes",
+                     (long long)lanes);
+}
+
 static void place_hanging(struct tree_builder *builder, const char *path,
                           const struct hanging_config *from, int32_t on)
 {
@@ -109,6 +120,8 @@ static void place_hanging(struct tree_builder *builder, const char *path,
                      "NUMA node %lld, but the host has %d (counted from 0)", (long long)from->numa,
                      (int)tree->numa_count);
     const int32_t numa = on >= 0 ? tree->switches[on].numa : (int32_t)from->numa;
+    check_lanes(builder, path, "gpu_lanes", from->gpu_lanes);
+    check_lanes(builder, path, "nic_lanes", from->nic_lanes);
     const double gpu = tree->gpu_slot.bytes_per_s * (double)from->gpu_lanes / SLOT_LANES;
     const double nic = tree->pcie.bytes_per_s * (double)from->nic_lanes / SLOT_LANES;
     place_slots(builder, arena_printf(arena, "%s.gpus", path), &from->gpus, "GPU",
@@ -146,6 +159,7 @@ static void add_switch(struct tree_builder *builder, int64_t idx)
                          "a parent stands above its children in the list",
                          "no switch of the name '%s' above", from->parent);
     }
+    check_lanes(builder, path, "uplink_lanes", from->uplink_lanes);
     double uplink = tree->pcie.bytes_per_s * (double)from->uplink_lanes / SLOT_LANES;
     tree->switches[tree->switch_count] = (struct pci_switch){
         .name = from->name != NULL ? from->name
@@ -252,6 +266,41 @@ static bool parse_pair(struct tree_builder *builder, const char *path,
     return true;
 }
 
+static bool is_pair_known(const struct host_tree *tree, const struct direct_link *pair)
+{
+    for (int32_t i = 0; i < tree->direct_count; i++) {
+        const struct direct_link *one = &tree->direct[i];
+        if ((one->a == pair->a && one->b == pair->b) || (one->a == pair->b && one->b == pair->a))
+            return true;
+    }
+    return false;
+}
+
+/* The links of a GPU share its port, so together they are not faster than it. */
+static void check_ports(struct tree_builder *builder, double port_bytes_per_s)
+{
+    const double rounding = 1e-6;
+    double *sums = ARENA_ARRAY(builder->arena, double, builder->host->gpus);
+    for (int32_t i = 0; i < builder->tree->direct_count; i++) {
+        const struct direct_link *direct = &builder->tree->direct[i];
+        sums[direct->a] += direct->bytes_per_s;
+        sums[direct->b] += direct->bytes_per_s;
+    }
+    for (int32_t gpu = 0; gpu < builder->host->gpus; gpu++) {
+        if (sums[gpu] <= port_bytes_per_s * (1 + rounding))
+            continue;
+        char sum[32];
+        char port[32];
+        format_bandwidth(sum, sizeof(sum), sums[gpu]);
+        format_bandwidth(port, sizeof(port), port_bytes_per_s);
+        config_error(builder->config,
+                     arena_printf(builder->config->arena, "%s.scale_up.links", builder->path),
+                     "'link' and 'bandwidth' of 'scale_up' are of the whole port of a GPU",
+                     "the links of GPU %d add up to %s, but its port has %s", (int)gpu, sum, port);
+        return;
+    }
+}
+
 static void build_links(struct tree_builder *builder, double port_bytes_per_s)
 {
     const struct config_list *list = &builder->host->scale_up.links;
@@ -267,6 +316,11 @@ static void build_links(struct tree_builder *builder, double port_bytes_per_s)
         struct direct_link *direct = &tree->direct[tree->direct_count];
         if (!parse_pair(builder, path, &from[i].gpus, direct))
             continue;
+        if (is_pair_known(tree, direct)) {
+            config_error(builder->config, path, "once, with the 'count' of all its links",
+                         "GPUs %d and %d are joined twice", (int)direct->a, (int)direct->b);
+            continue;
+        }
         direct->bytes_per_s = from[i].bytes_per_s;
         counts[tree->direct_count++] = from[i].count;
         links[direct->a] += from[i].count;
@@ -277,6 +331,7 @@ static void build_links(struct tree_builder *builder, double port_bytes_per_s)
     for (int32_t i = 0; i < tree->direct_count; i++)
         if (!(tree->direct[i].bytes_per_s > 0))
             tree->direct[i].bytes_per_s = port_bytes_per_s * (double)counts[i] / (double)most;
+    check_ports(builder, port_bytes_per_s);
 }
 
 static void build_mesh(struct tree_builder *builder, double port_bytes_per_s)
