@@ -36,6 +36,13 @@
 
 struct curve;
 
+/* What a file may say, and so what a fit may write. */
+#define CALIBRATION_BYTES_MAX 1e18
+#define CALIBRATION_TIME_MIN_S 1e-9
+#define CALIBRATION_TIME_MAX_S 1e5
+#define CALIBRATION_NODES_MAX 1000000000
+#define CALIBRATION_GPUS_PER_NODE_MAX 1024
+
 enum calibration_fit { CALIBRATION_LINEAR, CALIBRATION_LOG_LOG };
 const char *calibration_fit_name(enum calibration_fit fit); /* "log_log" */
 

@@ -21,15 +21,15 @@ static const struct field point_fields[] = {{.key = "bytes",
                                              .offset = offsetof(struct calibration_point, bytes),
                                              .is_required = true,
                                              .min = 1,
-                                             .max = 1e18,
+                                             .max = CALIBRATION_BYTES_MAX,
                                              .help = "size as nccl-tests counts it"},
                                             {.key = "time",
                                              .kind = FIELD_QUANTITY,
                                              .dimension = DIM_TIME,
                                              .offset = offsetof(struct calibration_point, time_s),
                                              .is_required = true,
-                                             .min = 1e-9,
-                                             .max = 1e5,
+                                             .min = CALIBRATION_TIME_MIN_S,
+                                             .max = CALIBRATION_TIME_MAX_S,
                                              .help = "of one collective"},
                                             {0}};
 static const struct field_table point_table = {.name = "point",
@@ -40,8 +40,8 @@ static const struct field_table point_table = {.name = "point",
 #define ERROR_FIELD(member, text)                                                                  \
     {                                                                                              \
         .key = #member, .kind = FIELD_REAL,                                                        \
-        .offset = offsetof(struct calibration_error_config, member), .min = 0, .max = 1e6,         \
-        .help = (text)                                                                             \
+        .offset = offsetof(struct calibration_error_config, member), .min = 0,                     \
+        .max = CALIBRATION_TIME_MAX_S / CALIBRATION_TIME_MIN_S, .help = (text)                     \
     }
 
 static const struct field error_fields[] = {
@@ -69,14 +69,14 @@ static const struct field table_fields[] = {
      .offset = offsetof(struct calibration_table_config, nodes),
      .is_required = true,
      .min = 1,
-     .max = 1e9,
+     .max = CALIBRATION_NODES_MAX,
      .help = "hosts it ran on"},
     {.key = "gpus_per_node",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct calibration_table_config, gpus_per_node),
      .is_required = true,
      .min = 1,
-     .max = 1024,
+     .max = CALIBRATION_GPUS_PER_NODE_MAX,
      .help = "ranks on each host"},
     {.key = "algorithm",
      .kind = FIELD_TEXT,
@@ -98,7 +98,7 @@ static const struct field table_fields[] = {
      .offset = offsetof(struct calibration_table_config, floor_s),
      .default_text = "0 s",
      .min = 0,
-     .max = 1e5,
+     .max = CALIBRATION_TIME_MAX_S,
      .help = "no collective is faster"},
     {.key = "points",
      .kind = FIELD_LIST,
@@ -140,6 +140,18 @@ static void points_check(struct config *config, const char *at,
     }
 }
 
+static void floor_check(struct config *config, const char *at,
+                        const struct calibration_table_config *table)
+{
+    const struct calibration_point *points = table->points.items;
+    double highest_s = 0;
+    for (int64_t i = 0; i < table->points.count; i++)
+        highest_s = points[i].time_s > highest_s ? points[i].time_s : highest_s;
+    if (table->points.count > 0 && table->floor_s > highest_s)
+        config_error(config, arena_printf(config->arena, "%s.floor", at), NULL,
+                     "the floor lies above the times of all points");
+}
+
 static bool is_same_key(const struct calibration_table_config *a,
                         const struct calibration_table_config *b)
 {
@@ -155,6 +167,7 @@ static void calibration_check(struct config *config, const char *path, void *bou
     for (int64_t i = 0; i < calibration->tables.count; i++) {
         const char *at = arena_printf(config->arena, "%s%stables[%lld]", path, dot, (long long)i);
         points_check(config, at, &tables[i]);
+        floor_check(config, at, &tables[i]);
         if (tables[i].nodes * tables[i].gpus_per_node < 2)
             config_error(config, arena_printf(config->arena, "%s.gpus_per_node", at), NULL,
                          "a collective has at least 2 ranks");

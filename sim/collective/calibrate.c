@@ -159,7 +159,10 @@ static int32_t linear_points(const double *bytes, const double *time_s, int32_t 
     if (pieces.c != 0 && pieces.k > first && pieces.k < last)
         points[made++] = (struct calibration_point){pieces.k, pieces_at(&pieces, pieces.k)};
     points[made++] = (struct calibration_point){last, pieces_at(&pieces, last)};
-    return points[0].time_s > 0 ? made : 0;
+    return points[0].time_s >= CALIBRATION_TIME_MIN_S &&
+                   points[made - 1].time_s <= CALIBRATION_TIME_MAX_S
+               ? made
+               : 0;
 }
 
 /* A table of one of the models fitted to these points; false: it cannot be. */
@@ -303,7 +306,8 @@ bool calibrate_fit_tables(struct arena *arena, const struct nccl_table *const *t
             fit->wrong_count += tables[i]->rows.items[k].out_of_place.wrong > 0 ||
                                 tables[i]->rows.items[k].in_place.wrong > 0;
     choose(&fitting);
-    double floor_s = (double)INFINITY;
+    /* A fitted point may lie under the times by a rounding. */
+    double floor_s = fit->table.points[fit->table.point_count - 1].time_s;
     for (int32_t i = 0; i < fitting.count; i++)
         floor_s = fmin(floor_s, fitting.time_s[i]);
     fit->table.floor_s = floor_s;

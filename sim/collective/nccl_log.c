@@ -7,6 +7,7 @@
 
 #include "base/shown_text.h"
 #include "base/strbuf.h"
+#include "cluster/calibration.h"
 #include "collective/nccl_log_private.h"
 
 /* More hosts than any machine has: those after are not told apart. */
@@ -125,11 +126,15 @@ void table_take_environment(struct arena *arena, struct nccl_table *table, const
         table->protocol = protocol;
 }
 
-void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, const char *host)
+void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, const char *host,
+                   struct place place)
 {
     list->is_repeated = list->is_repeated || (rank == 0 && list->listed > 0);
     list->listed++;
-    list->highest = rank > list->highest ? rank : list->highest;
+    if (rank >= list->highest) {
+        list->highest = rank;
+        list->place = place;
+    }
     /* Ranks of a host follow one another, so the last host is nearly always the one. */
     if (list->hosts.count >= HOSTS_MAX)
         return;
@@ -143,7 +148,8 @@ void rank_list_close(const struct rank_list *list, struct nccl_table *table)
 {
     if (list->listed == 0)
         return;
-    table->ranks = list->highest + 1;
+    table->ranks = list->highest < INT64_MAX ? list->highest + 1 : list->highest;
+    table->ranks_place = list->place;
     if (list->listed >= table->ranks) /* else lines are missing */
         table->nodes = list->hosts.count;
 }
@@ -197,6 +203,7 @@ static void apply(const struct nccl_request *request, struct nccl_table *table)
     }
     if (request->ranks > 0 && request->ranks != table->ranks) {
         table->ranks = request->ranks;
+        table->ranks_place = NO_PLACE;
         table->nodes = table->nodes == 1 ? 1 : 0;
     }
     if (request->nodes > 0)
@@ -207,6 +214,24 @@ static bool complain(struct diag *diag, const struct nccl_table *table, const ch
                      const char *what)
 {
     diag_add(diag, DIAG_ERROR, table->place, hint, "%s", what);
+    return false;
+}
+
+/* Ranks and nodes that a calibration file could not hold. */
+static bool shape_is_possible(const struct nccl_table *table, struct diag *diag)
+{
+    const int64_t ranks_max = (int64_t)CALIBRATION_NODES_MAX * CALIBRATION_GPUS_PER_NODE_MAX;
+    const bool is_ranks_wrong =
+        table->ranks > ranks_max ||
+        (table->nodes > 0 && table->ranks / table->nodes > CALIBRATION_GPUS_PER_NODE_MAX);
+    if (!is_ranks_wrong && table->nodes <= CALIBRATION_NODES_MAX)
+        return true;
+    const bool is_placed = is_ranks_wrong && table->ranks_place.source != NULL;
+    diag_add(diag, DIAG_ERROR, is_placed ? table->ranks_place : table->place,
+             "say it: --ranks N --nodes N",
+             "%lld ranks on %lld nodes: up to %d nodes of up to %d GPUs are known",
+             (long long)table->ranks, (long long)table->nodes, (int)CALIBRATION_NODES_MAX,
+             (int)CALIBRATION_GPUS_PER_NODE_MAX);
     return false;
 }
 
@@ -227,6 +252,8 @@ static bool table_complete(const struct nccl_request *request, struct nccl_table
     if (table->ranks == 0)
         return complain(diag, table, "say it: --ranks N",
                         "the text does not say over how many ranks it ran");
+    if (!shape_is_possible(table, diag))
+        return false;
     if (table->ranks == 1)
         return complain(diag, table,
                         "processes that do not find one another print so: build nccl-tests with "

@@ -22,8 +22,9 @@
  * reduce-scatter are also known by their redop and busbw / algbw, and ranks up to 64 by that ratio.
  *
  * Damage: a row that cannot be read is left out with a warning at its place, as is one that is cut
- * off at the end of the text; the others are read. Of many such rows of a text the first 20 are
- * shown and the others counted. Errors (STATUS_INPUT): a text without any row, a
+ * off at the end of the text; the others are read. A size or time
+ * that no calibration may hold (cluster/calibration.h) is such damage. Of many such rows of a text
+ * the first 20 are shown and the others counted. Errors (STATUS_INPUT): a text without any row, a
  * table whose collective, ranks or nodes are not known.
  *
  * Source: NVIDIA/nccl-tests src/util.cu, src/common.cu, doc/PERFORMANCE.md; public logs. Left out:
@@ -68,6 +69,7 @@ struct nccl_table {
     enum collective_op op;
     const char *program;                 /* "all_gather_perf"; NULL: not said */
     int64_t ranks, nodes, gpus_per_node; /* 0: not known */
+    struct place ranks_place;            /* where the ranks are said; none: elsewhere */
     const char *device, *version;        /* "NVIDIA H100 80GB HBM3", "2.20.5"; NULL: not said */
     const char *algorithm, *protocol;    /* NCCL_ALGO, NCCL_PROTO in lower case; NULL: not set */
     int64_t gpus_per_process;            /* -g times -t; 0: not said */

@@ -48,7 +48,7 @@ static bool count_of(const struct node *map, const char *key, int64_t *value)
 static void take_seconds(const struct node *map, const char *key, double *seconds, bool is_low)
 {
     double us;
-    if (!number_of(map, key, &us) || us < 0)
+    if (!number_of(map, key, &us) || !row_time_is_possible(us * 1e-6))
         return;
     *seconds = is_low ? fmin(*seconds, us * 1e-6) : fmax(*seconds, us * 1e-6);
 }
@@ -80,9 +80,9 @@ static struct nccl_times times_of(const struct node *map)
         return times;
     if ((number_of(map, "time", &value) || number_of(map, "cpu_time", &value)) && value >= 0)
         times.time_s = value * 1e-6;
-    if (number_of(map, "alg_bw", &value) && value >= 0)
+    if (number_of(map, "alg_bw", &value) && row_rate_is_possible(value * 1e9))
         times.algbw_bytes_per_s = value * 1e9;
-    if (number_of(map, "bus_bw", &value) && value >= 0)
+    if (number_of(map, "bus_bw", &value) && row_rate_is_possible(value * 1e9))
         times.busbw_bytes_per_s = value * 1e9;
     if (number_of(map, "nwrong", &value) && value >= 0)
         times.wrong = (int64_t)fmin(value, 9e18);
@@ -90,15 +90,43 @@ static struct nccl_times times_of(const struct node *map)
     return times;
 }
 
+/* A time that is none ("1e999", -3) or that no calibration may hold; absent and null are possible.
+ */
+static bool times_are_possible(struct json_reader *reader, const struct node *map)
+{
+    static const char *const keys[] = {"time", "cpu_time"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct node *node = child(map, keys[i]);
+        const char *text = is_text(node) ? node->text : NULL;
+        double us;
+        if (node == NULL || text == NULL || text_equal(text, "null") || text_equal(text, "nan") ||
+            (number_of(map, keys[i], &us) && row_time_is_possible(us * 1e-6)))
+            continue;
+        return row_left_out(reader->warnings, node->place, "the result is left out",
+                            "'%.64s' is not 0 or a time from 1 ns to 1e5 s", text);
+    }
+    return true;
+}
+
 static void take_result(struct json_reader *reader, struct nccl_table *table,
                         const struct node *result)
 {
     struct nccl_row row = {.place = result->place, .type = "", .redop = "", .root = -1};
+    const struct node *size = child(result, "size");
     if (!count_of(result, "size", &row.bytes)) {
         (void)row_left_out(reader->warnings, result->place, "the result is left out",
                            "a result without 'size'");
         return;
     }
+    if (!row_size_is_possible(row.bytes)) {
+        (void)row_left_out(reader->warnings, size != NULL ? size->place : result->place,
+                           "the result is left out", "'%.64s' is not a size from 0 to 1e18 bytes",
+                           text_of(result, "size"));
+        return;
+    }
+    if (!times_are_possible(reader, child(result, "out_of_place")) ||
+        !times_are_possible(reader, child(result, "in_place")))
+        return;
     (void)count_of(result, "count", &row.count);
     (void)count_of(result, "root", &row.root);
     row.type = text_of(result, "type") != NULL ? text_of(result, "type") : "";
@@ -127,7 +155,7 @@ static void take_devices(struct json_reader *reader, struct nccl_table *table,
         int64_t rank = i;
         (void)count_of(device, "rank", &rank);
         if (host != NULL && rank >= 0)
-            rank_list_add(reader->arena, &ranks, rank, host);
+            rank_list_add(reader->arena, &ranks, rank, host, device->place);
         if (table->device == NULL)
             table->device = text_of(device, "device_info");
     }

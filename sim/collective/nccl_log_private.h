@@ -67,6 +67,11 @@ enum { NCCL_ROW_WARNINGS_MAX = 20 };
 bool row_left_out(struct row_warnings *warnings, struct place place, const char *hint,
                   const char *format, ...) PRINTF_LIKE(4, 5);
 
+/* Whether a calibration file could hold it; 0 is what programs print of nothing. */
+bool row_size_is_possible(int64_t bytes);
+bool row_time_is_possible(double time_s);
+bool row_rate_is_possible(double bytes_per_s);
+
 /* The row, or false with a message at the word that is wrong. `is_last`: the text ends in it. */
 bool row_from_words(struct arena *arena, const struct words *words, const struct columns *columns,
                     bool is_last, struct nccl_row *row, struct row_warnings *warnings);
@@ -80,10 +85,12 @@ struct rank_list {
         int32_t count, capacity;
     } hosts;                 /* different ones */
     int64_t listed, highest; /* ranks listed, the highest number */
+    struct place place;      /* of the highest */
     bool is_repeated;        /* rank 0 twice: processes that do not know of each other */
 };
 
-void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, const char *host);
+void rank_list_add(struct arena *arena, struct rank_list *list, int64_t rank, const char *host,
+                   struct place place);
 void rank_list_close(const struct rank_list *list, struct nccl_table *table);
 
 enum status nccl_text_parse(struct arena *arena, const struct source *source, struct nccl_log *log,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "cluster/calibration.h"
 #include "collective/nccl_log_private.h"
 
 /* Names of columns, units cut off ("time_us", "algbw_GBps"); the lowest and highest of the
@@ -150,6 +151,21 @@ bool row_left_out(struct row_warnings *warnings, struct place place, const char 
     return false;
 }
 
+bool row_size_is_possible(int64_t bytes)
+{
+    return bytes >= 0 && (double)bytes <= CALIBRATION_BYTES_MAX;
+}
+
+bool row_time_is_possible(double time_s)
+{
+    return time_s == 0 || (time_s >= CALIBRATION_TIME_MIN_S && time_s <= CALIBRATION_TIME_MAX_S);
+}
+
+bool row_rate_is_possible(double bytes_per_s)
+{
+    return bytes_per_s >= 0 && bytes_per_s <= CALIBRATION_BYTES_MAX / CALIBRATION_TIME_MIN_S;
+}
+
 static bool complain(struct row_warnings *warnings, const struct word *word, const char *what)
 {
     return row_left_out(warnings, word->place, "the row is left out", "'%.64s' is not %s",
@@ -175,6 +191,8 @@ static bool store(struct arena *arena, struct nccl_row *row, const struct column
         int64_t number;
         if (!text_to_int64(word->text, &number))
             return complain(warnings, word, "a whole number");
+        if (column->kind == COLUMN_SIZE && !row_size_is_possible(number))
+            return complain(warnings, word, "a size from 0 to 1e18 bytes");
         if (column->kind == COLUMN_SIZE)
             row->bytes = number;
         else if (column->kind == COLUMN_COUNT_OF)
@@ -185,6 +203,11 @@ static bool store(struct arena *arena, struct nccl_row *row, const struct column
     }
     if (!text_to_double(word->text, &value) || value < 0)
         return complain(warnings, word, "a number of at least 0");
+    const bool is_rate = column->kind == COLUMN_ALGBW || column->kind == COLUMN_BUSBW;
+    if (is_rate && !row_rate_is_possible(value * 1e9))
+        return complain(warnings, word, "a rate up to 1e18 GB/s");
+    if (!is_rate && column->kind != COLUMN_WRONG && !row_time_is_possible(value * 1e-6))
+        return complain(warnings, word, "0 or a time from 1 ns to 1e5 s");
     store_measured(column->is_in_place ? &row->in_place : &row->out_of_place, column->kind, value);
     return true;
 }

@@ -183,7 +183,8 @@ static bool take_rank(struct text_reader *reader, const struct words *words)
     int64_t rank;
     if (on < 0 || device < on || !text_to_int64(word_at(words, 1), &rank) || rank < 0)
         return false;
-    rank_list_add(reader->arena, &reader->ranks, rank, word_at(words, on + 1));
+    rank_list_add(reader->arena, &reader->ranks, rank, word_at(words, on + 1),
+                  words->items[1].place);
     int32_t name = device + 2;
     while (name < words->count && strchr(words->items[name - 1].text, ']') == NULL)
         name++;
