@@ -4,7 +4,7 @@
  * Text as the programs print it, from any version: the columns are taken from the header row, so
  * forms with and without `redop` and `root`, with `error` or `#wrong`, `cputime`, the percentiles
  * of -I and the time stamps of -S are all one; without a header row 11, 12 and 13 columns are told
- * apart. Around the rows anything may stand: mpirun and srun prefixes (`[1,0]<stdout>:`, `0: `),
+ * apart. Around the rows anything may stand: mpirun and srun prefixes (`[1,0]<stdout>:`, ` 0: `),
  * colours, NCCL INFO lines, a shell prompt, Markdown. Several collectives in one text are several
  * tables. JSON (-J) is the other form; JSON is YAML, so config reads it. Also the 11-column tables
  * of public measurements: `# key: value` lines, `size_B … time_us …`, '-' where nothing is known.

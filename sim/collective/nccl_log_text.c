@@ -1,4 +1,5 @@
 /* collective/nccl_log_text.c: the text form, line by line; see nccl_log.h. */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -80,25 +81,79 @@ static void strip_escapes(char *text)
     *to = '\0';
 }
 
-/* Bytes of what launchers put before each line: "[1,0]<stdout>:", "12: ". */
-static size_t prefix_length(const char *text)
+/* The character at `at` of a line, '\0' behind it. */
+static char peek(const char *text, size_t length, size_t at)
+{
+    return at < length ? text[at] : '\0';
+}
+
+/* "[1,0]<stdout>:", "[node0:0] ", "[2025-10-14 10:15:00]": mpirun, torchrun, kubectl. */
+static size_t bracket_length(const char *text, size_t length)
+{
+    enum { NAME_MAX_BYTES = 128 };
+    const size_t limit = length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES;
+    const char *end = limit > 0 && text[0] == '[' ? memchr(text, ']', limit) : NULL;
+    if (end == NULL || end == text + 1)
+        return 0;
+    size_t at = (size_t)(end - text) + 1;
+    if (peek(text, length, at) == '<') {
+        const char *stream_end = memchr(text + at, '>', length - at);
+        at = stream_end != NULL ? (size_t)(stream_end - text) + 1 : at;
+    }
+    return at + (peek(text, length, at) == ':');
+}
+
+/* "12: " of srun -l; "node7: " of pdsh where a row or a comment follows. */
+static size_t label_length(const char *text, size_t length)
 {
     size_t at = 0;
-    if (text[0] == '[' && is_digit(text[1])) {
-        while (is_digit(text[at + 1]) || text[at + 1] == ',')
-            at++;
-        if (text[at + 1] != ']')
-            return 0;
-        at += 2;
-        if (text[at] == '<') {
-            const char *end = strchr(text + at, '>');
-            at = end != NULL ? (size_t)(end - text) + 1 : at;
-        }
-        return text[at] == ':' ? at + 1 : at;
+    bool is_number = true;
+    for (; at < length && (isalnum((unsigned char)text[at]) || strchr("._-", text[at]) != NULL) &&
+           text[at] != '\0';
+         at++)
+        is_number = is_number && is_digit(text[at]);
+    if (at == 0 || peek(text, length, at) != ':' || peek(text, length, at + 1) != ' ')
+        return 0;
+    size_t next = at + 1;
+    while (is_space(peek(text, length, next)))
+        next++;
+    const char first = peek(text, length, next);
+    return is_number || first == '#' || is_digit(first) ? at + 1 : 0;
+}
+
+/* "2025-10-14T10:15:00.123Z ", "10:15:00 ": the blank after it is needed. */
+static size_t stamp_length(const char *text, size_t length)
+{
+    size_t at = 0;
+    int32_t colons = 0;
+    int32_t dashes = 0;
+    for (; at < length && (is_digit(text[at]) || strchr("-:.,+TZ", text[at]) != NULL) &&
+           text[at] != '\0';
+         at++) {
+        colons += text[at] == ':';
+        dashes += text[at] == '-';
     }
-    while (is_digit(text[at]))
-        at++;
-    return at > 0 && text[at] == ':' && text[at + 1] == ' ' ? at + 1 : 0;
+    const bool is_date = at >= 10 && dashes >= 2 && text[4] == '-' && text[7] == '-';
+    const bool is_time = at >= 8 && colons >= 2 && text[2] == ':' && text[5] == ':';
+    return at < length && is_digit(text[0]) && is_space(text[at]) && (is_date || is_time) ? at : 0;
+}
+
+/* Bytes of what launchers put before each line, several of them and blanks included. */
+static size_t prefix_length(const char *text, size_t length)
+{
+    size_t at = 0;
+    for (;;) {
+        while (is_space(peek(text, length, at)))
+            at++;
+        size_t one = bracket_length(text + at, length - at);
+        if (one == 0)
+            one = label_length(text + at, length - at);
+        if (one == 0)
+            one = stamp_length(text + at, length - at);
+        if (one == 0)
+            return at;
+        at += one;
+    }
 }
 
 static int32_t characters(const char *text, size_t length)
@@ -375,10 +430,9 @@ enum status nccl_text_parse(struct arena *arena, const struct source *source, st
     for (int32_t number = 1; at < end; number++) {
         const char *feed = memchr(at, '\n', (size_t)(end - at));
         const size_t length = feed != NULL ? (size_t)(feed - at) : (size_t)(end - at);
-        const size_t prefix = length > 0 ? prefix_length(at) : 0;
-        const size_t skipped = prefix <= length ? prefix : 0;
+        const size_t skipped = prefix_length(at, length);
         struct line line = {
-            .number = number, .column = (int32_t)skipped + 1, .is_last = feed == NULL};
+            .number = number, .column = characters(at, skipped) + 1, .is_last = feed == NULL};
         line.text = arena_strndup(arena, at + skipped, length - skipped);
         strip_escapes(line.text);
         take_line(&reader, &line);
