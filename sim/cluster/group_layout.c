@@ -120,7 +120,7 @@ static void refine_machine(struct refinement *state)
             const int32_t resource = resource_at(layout, i, j);
             if (resource >= 0)
                 state->resource_sums[resource] +=
-                    hash64_mix(state->ranks[i], (uint64_t)(SALT_RESOURCE * 100 + j));
+                    hash64_mix(state->ranks[i], (uint64_t)SALT_RESOURCE * 100 + (uint64_t)j);
         }
     }
     for (int32_t i = 0; i < layout->resource_count; i++)

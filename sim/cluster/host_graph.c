@@ -454,16 +454,17 @@ static void attach_alike(const bool *nearest, int32_t first, int32_t gpus, int32
                          int32_t stride, bool *is_done, bool *attached)
 {
     const size_t row_bytes = (size_t)nics * sizeof(bool);
-    const bool *set = &nearest[first * nics];
+    const bool *set = &nearest[(ptrdiff_t)first * nics];
     int32_t members = 0;
     int32_t near = 0;
     for (int32_t i = first; i < gpus; i++)
-        members += !is_done[i] && memcmp(&nearest[i * nics], set, row_bytes) == 0 ? 1 : 0;
+        members +=
+            !is_done[i] && memcmp(&nearest[(ptrdiff_t)i * nics], set, row_bytes) == 0 ? 1 : 0;
     for (int32_t k = 0; k < nics; k++)
         near += set[k] ? 1 : 0;
     int32_t member = 0;
     for (int32_t i = first; i < gpus; i++) {
-        if (is_done[i] || memcmp(&nearest[i * nics], set, row_bytes) != 0)
+        if (is_done[i] || memcmp(&nearest[(ptrdiff_t)i * nics], set, row_bytes) != 0)
             continue;
         int32_t idx = 0;
         for (int32_t k = 0; k < nics; k++) {

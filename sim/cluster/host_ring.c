@@ -22,7 +22,7 @@ struct packing {
 static bool close_cycle(struct packing *packing, int32_t depth)
 {
     const int32_t at = packing->path[depth - 1];
-    const double *row = &packing->left[at * packing->count];
+    const double *row = &packing->left[(ptrdiff_t)at * packing->count];
     if (packing->steps++ > MAX_STEPS)
         return false;
     if (depth == packing->count)
@@ -125,8 +125,10 @@ static const double *pack_rings(struct arena *arena, const struct host_graph *gr
     packing.negligible = 1e-9 * next_width(&packing, DBL_MAX);
     double total = 0;
     double width = take_cycle(&packing, share);
-    for (; width > 0; width = take_cycle(&packing, share))
+    while (width > 0) {
         total += count > 2 ? 2 * width : width;
+        width = take_cycle(&packing, share);
+    }
     if (!(total > 0))
         return NULL;
     for (int32_t i = 0; i < count * count; i++)

@@ -64,7 +64,9 @@ static struct place next_value(struct walker *walker, const struct source *sourc
 {
     while (walker->at < walker->end && *walker->at != '"' && *walker->at != '\'')
         step(walker);
-    const char quote = walker->at < walker->end ? *walker->at : '"';
+    char quote = '"';
+    if (walker->at < walker->end)
+        quote = *walker->at;
     step(walker);
     struct place place = {source, walker->line, walker->column, 0};
     for (; walker->at < walker->end && *walker->at != quote; step(walker))
@@ -106,7 +108,7 @@ static struct place declaration_place(const struct reader *reader)
 
 static bool is_within_limits(struct reader *reader, struct place place, const char **attributes)
 {
-    int32_t count = 0;
+    size_t count = 0;
     for (; attributes[2 * count] != NULL; count++) {
         if (strlen(attributes[2 * count + 1]) > XML_MAX_VALUE_BYTES) {
             refuse(reader, place, "1024 bytes at most", "a value is too long");
@@ -127,7 +129,7 @@ static bool is_within_limits(struct reader *reader, struct place place, const ch
 static void read_attributes(struct reader *reader, struct xml_element *element,
                             const char **attributes)
 {
-    while (attributes[2 * element->attribute_count] != NULL)
+    while (attributes[(ptrdiff_t)2 * element->attribute_count] != NULL)
         element->attribute_count++;
     if (element->attribute_count == 0)
         return; /* its name may end without a blank: the walk below would not */
@@ -135,8 +137,8 @@ static void read_attributes(struct reader *reader, struct xml_element *element,
         ARENA_ARRAY(reader->arena, struct xml_attribute, element->attribute_count);
     struct walker walker = walk_tag(reader);
     for (int32_t k = 0; k < element->attribute_count; k++) {
-        items[k].name = arena_strdup(reader->arena, attributes[2 * k]);
-        items[k].value = arena_strdup(reader->arena, attributes[2 * k + 1]);
+        items[k].name = arena_strdup(reader->arena, attributes[(ptrdiff_t)2 * k]);
+        items[k].value = arena_strdup(reader->arena, attributes[(ptrdiff_t)2 * k + 1]);
         items[k].place = next_value(&walker, reader->source);
     }
     element->attributes = items;

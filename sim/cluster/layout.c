@@ -175,7 +175,7 @@ static void collect_sample(struct layout_builder *builder, int32_t sample,
 {
     const struct layout_graph *graph = builder->graph;
     struct layout *layout = builder->layout;
-    int32_t *to = &wire_resources[sample * graph->host.wire_count];
+    int32_t *to = &wire_resources[(ptrdiff_t)sample * graph->host.wire_count];
     for (int32_t i = 0; i < graph->host.wire_count; i++) {
         const struct wire *wire = &graph->host.wires[i];
         const int32_t node = wire_node(graph, sample, i, loose_place);

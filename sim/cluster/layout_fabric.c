@@ -160,7 +160,7 @@ int32_t fabric_traffic(const struct layout *layout, const struct group *group,
     const struct fabric *fabric = &layout->cluster->fabric;
     if (layout->parts->fabric_first < 0 || group->hosts == 1 || pattern == TRAFFIC_STAR)
         return 0;
-    const double rings = (double)(layout->gpus_per_host / group->ranks_per_host);
+    const int64_t rings = layout->gpus_per_host / group->ranks_per_host;
     struct arena scratch = {0};
     int32_t count = 0;
     for (; count < fabric->level_count && group_count(layout, count) > 1; count++) {
@@ -168,7 +168,7 @@ int32_t fabric_traffic(const struct layout *layout, const struct group *group,
         const struct fabric_sums sums = {ARENA_ARRAY(&scratch, double, groups),
                                          ARENA_ARRAY(&scratch, double, groups)};
         if (pattern == TRAFFIC_RING) {
-            const double switches = add_ring(layout, group, count, rings, &sums);
+            const double switches = add_ring(layout, group, count, (double)rings, &sums);
             const double turn = (double)group->hosts;
             hops->fabric_switches += switches * turn / (double)layout->hosts * (turn - 1) / turn;
         } else {

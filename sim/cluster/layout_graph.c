@@ -189,8 +189,8 @@ static const uint64_t *find_signatures(struct arena *arena, const struct layout_
                                .gpu_count = (int32_t)graph->gpus,
                                .domain_hosts = 1};
     for (int32_t ranks = 1; ranks <= graph->gpus; ranks++) {
-        for (int32_t stride = 1; stride * ranks <= graph->gpus; stride++) {
-            if (graph->gpus % (stride * ranks) != 0)
+        for (int32_t stride = 1; (int64_t)stride * ranks <= graph->gpus; stride++) {
+            if (graph->gpus % ((int64_t)stride * ranks) != 0)
                 continue;
             shape.ranks = shape.ranks_per_host = ranks;
             shape.gpu_stride = stride;

@@ -55,7 +55,7 @@ static void take_wires(const struct layout *layout, int32_t sample, const struct
 {
     const struct layout_parts *parts = layout->parts;
     const int32_t wires = parts->graph->host.wire_count;
-    const int32_t *from = &parts->wire_resources[sample * wires];
+    const int32_t *from = &parts->wire_resources[(ptrdiff_t)sample * wires];
     for (int32_t i = 0; i < wires; i++) {
         if (from[i] < 0 || !(loads->per_byte[i] > 0))
             continue;
@@ -103,7 +103,8 @@ static void drop_hop(const struct layout *layout, const struct group *group,
     const int64_t domain = shape_of(layout, &full, group, TRAFFIC_RING).domain_hosts;
     const double n = (double)group->ranks;
     if (group->hosts > domain) {
-        hops->network = (double)((group->hosts + domain - 1) / domain) - 1;
+        const int64_t domains = (group->hosts + domain - 1) / domain;
+        hops->network = (double)domains - 1;
         return;
     }
     const double part = (n - 1) / n;

@@ -20,7 +20,7 @@ static void take_wires(const struct hauler *hauler, int64_t host, const struct w
 {
     const struct layout_parts *parts = hauler->unfolded->parts;
     const int32_t wires = parts->graph->host.wire_count;
-    const int32_t *from = &parts->wire_resources[sample_of(parts->graph, host) * wires];
+    const int32_t *from = &parts->wire_resources[(ptrdiff_t)sample_of(parts->graph, host) * wires];
     for (int32_t i = 0; i < wires; i++) {
         if (from[i] < 0 || !(loads->per_byte[i] > 0))
             continue;
@@ -61,7 +61,7 @@ static void add_network(struct arena *scratch, const struct hauler *hauler, int6
     const int32_t gpu = (int32_t)(rank % graph->gpus);
     const struct host_variant *variant =
         &graph->variants[graph->samples[sample_of(graph, host)].variant];
-    const bool *own = &variant->attached[gpu * graph->host.nics];
+    const bool *own = &variant->attached[(ptrdiff_t)gpu * graph->host.nics];
     const struct wire_loads loads = wire_loads_new(scratch, &graph->host);
     double count = 0;
     for (int32_t nic = 0; nic < variant->nics; nic++)

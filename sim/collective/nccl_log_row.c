@@ -27,7 +27,9 @@ static enum column_kind kind_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const size_t length = strlen(names[i].name);
-        const char end = strncmp(name, names[i].name, length) == 0 ? name[length] : 'x';
+        if (strncmp(name, names[i].name, length) != 0)
+            continue;
+        const char end = name[length];
         if (end == '\0' || end == '_' || end == '(')
             return names[i].kind;
     }

@@ -92,7 +92,8 @@ static void flow_each_rate(const struct planner *planner, const struct phase *ph
         struct flow *items;
         int32_t count, capacity;
     } flows = {0};
-    for (double rate = slowest; rate < HUGE_VAL; rate = slowest_link(layout, phase, rate)) {
+    double rate = slowest;
+    while (rate < HUGE_VAL) {
         struct flow *flow = ARENA_PUSH(planner->machine->arena, &flows);
         *flow = flow_new(planner, phase);
         flow->cap *= rate / slowest;
@@ -106,6 +107,7 @@ static void flow_each_rate(const struct planner *planner, const struct phase *ph
             if (own >= rate && own <= rate * (1 + SAME_RATE))
                 flow_add(planner, flow, load);
         }
+        rate = slowest_link(layout, phase, rate);
     }
     to->flows = flows.items;
     to->flow_count = flows.count;

@@ -41,9 +41,11 @@ static void describe_meeting(const struct lane *lane, char *text, size_t size)
     else if (!is_collective)
         (void)snprintf(text, size, "%s on communicator '%s' awaits its %s", what, on,
                        op->kind == OP_SEND ? "receiver" : "sender");
-    else
+    else if (comm != NULL)
         (void)snprintf(text, size, "%s on communicator '%s' awaits %d of %d rank classes", what, on,
                        comm->seat_count - comm->arrived, comm->seat_count);
+    else
+        BUG("a collective awaits others without a group");
 }
 
 static void describe_lane(const struct lane *lane, char *text, size_t size)

@@ -73,7 +73,7 @@ double minimum_on(double (*function)(double x, void *context), void *context, do
                                        tolerance, &best, &best_value)) {
         try_steps(&search, fmax(low, best - step), fmin(high, best + step), FINER, &best,
                   &best_value);
-        step /= FINER / 2;
+        step /= FINER / 2.0;
     }
     if (least != NULL)
         *least = best_value;

@@ -39,8 +39,11 @@ static bool is_reduction(enum collective_op op)
 static void print_float(double value, int width, FILE *file)
 {
     int digits = 0;
-    for (double limit = 1; value >= limit; limit *= 10)
+    double limit = 1;
+    while (value >= limit) {
+        limit *= 10;
         digits++;
+    }
     if (digits < width - 2)
         fprintf(file, "%*.2f", width, value);
     else if (digits < width - 1)
