@@ -127,10 +127,9 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
                         : -1;
     unit->reduce_scatter = fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, 0,
                                                (double)listed->reduce_scatter_bytes);
+    const int64_t shard_bytes = listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks;
     if (fsdp_is_replicated(fsdp))
-        unit->all_reduce = fsdp_add_collective(
-            fsdp, COLLECTIVE_ALL_REDUCE, 1,
-            (double)(listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks));
+        unit->all_reduce = fsdp_add_collective(fsdp, COLLECTIVE_ALL_REDUCE, 1, (double)shard_bytes);
     unit->pre_unsharded = fsdp_add_event(fsdp, "pre_unsharded", name);
     unit->unsharded = fsdp_add_event(fsdp, "unsharded", name);
     unit->grads_ready = fsdp_add_event(fsdp, "grads_ready", name);

@@ -118,10 +118,11 @@ static void setup_unit(struct fsdp2_builder *builder, int32_t index)
     unit->reduce_scatter =
         fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, builder->reduce_communicator,
                             (double)listed->reduce_scatter_bytes);
+    const int64_t shard_bytes = listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks;
     if (fsdp_is_replicated(fsdp))
-        unit->all_reduce = fsdp_add_collective(
-            fsdp, COLLECTIVE_ALL_REDUCE, fsdp->program->communicators.count - 1,
-            (double)(listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks));
+        unit->all_reduce =
+            fsdp_add_collective(fsdp, COLLECTIVE_ALL_REDUCE, fsdp->program->communicators.count - 1,
+                                (double)shard_bytes);
     unit->copied_in = fsdp_add_event(fsdp, "copied_in", name);
     unit->gathered = fsdp_add_event(fsdp, "gathered", name);
     unit->copied_out = fsdp_add_event(fsdp, "copied_out", name);
