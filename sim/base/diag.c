@@ -63,6 +63,16 @@ void diag_world(struct diag *diag, const char *format, ...)
     va_end(arguments);
 }
 
+void diag_keep_errors(struct diag *diag)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < diag->count; i++) {
+        if (diag->items[i].level == DIAG_ERROR)
+            diag->items[kept++] = diag->items[i];
+    }
+    diag->count = kept;
+}
+
 /* ---- layout of one message ---------------------------------------------------------------- */
 
 static bool starts_character(char c)

@@ -24,7 +24,9 @@ static bool is_coloured(const struct options *options)
 void command_flush(struct command *command)
 {
     struct diag *diag = &command->diag;
-    if (!command->options.is_quiet || diag->error_count > 0)
+    if (command->options.is_quiet)
+        diag_keep_errors(diag);
+    if (diag->count > 0)
         diag_write(diag, stderr, is_coloured(&command->options));
     diag_init(diag, &command->arena);
 }

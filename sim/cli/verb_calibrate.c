@@ -117,12 +117,10 @@ enum exit_code verb_calibrate(struct command *command)
     enum status status = read_logs(command, &log);
     if (status != STATUS_OK)
         return (enum exit_code)status;
-    if (!calibrate_log(&command->arena, &log, &set) || set.count == 0) {
-        status = STATUS_INPUT;
-        (void)command_refuse(command, NULL, "a table has no time above 0");
-    } else {
+    if (calibrate_log(&command->arena, &log, &set, &command->diag))
         calibrate_warn(&set, &command->diag);
-    }
+    else
+        status = STATUS_INPUT;
     const bool is_on_stdout = text_equal(options->output, "-");
     if (status == STATUS_OK && options->is_json && !is_on_stdout)
         report_calibrate_json(&set, stdout);

@@ -321,7 +321,8 @@ void calibrate_release(struct calibrate_fit *fit)
     fit->table.curve = NULL;
 }
 
-bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set)
+bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set,
+                   struct diag *diag)
 {
     const int32_t table_count = log->tables.count;
     bool *is_taken = ARENA_ARRAY(arena, bool, table_count);
@@ -341,8 +342,12 @@ bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calib
         }
         if (calibrate_fit_tables(arena, alike, count, &set->items[set->count]))
             set->count++;
-        else
+        else {
+            diag_add(diag, DIAG_ERROR, log->tables.items[i].rows.items[0].place, NULL,
+                     "%s: no row of this table has a size and a time above 0",
+                     collective_op_name(log->tables.items[i].op));
             is_good = false;
+        }
     }
     return is_good;
 }

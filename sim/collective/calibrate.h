@@ -70,7 +70,8 @@ void calibrate_release(struct calibrate_fit *fit);
 
 /* One fit for each group of tables of a log, in the order of the first of each. False: a table has
    no time. */
-bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set);
+bool calibrate_log(struct arena *arena, const struct nccl_log *log, struct calibrate_set *set,
+                   struct diag *diag);
 void calibrate_set_release(struct calibrate_set *set);
 
 /* Out-of-place time of a row, else in-place; NaN: neither. */

@@ -159,6 +159,10 @@ void calibrate_warn(const struct calibrate_set *set, struct diag *diag)
         const char *op = collective_op_name(fit->table.op);
         for (int32_t k = 0; k < fit->point_count; k++)
             warn_point(&fit->points[k], op, diag);
+        if (fit->point_count == 1)
+            diag_add(diag, DIAG_WARNING, place,
+                     "measure from a few KiB to a few GiB (-b 8 -e 8G -f 2)",
+                     "%s: one size is no curve: its time is all that is known", op);
         if (fit->repeat_err > spread_share)
             diag_add(diag, DIAG_WARNING, place, "measure on idle nodes, with more iterations (-n)",
                      "%s: repeats and in-place times differ by +-%.0f %%", op,

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((status == STATUS_OK) != (diag.error_count == 0))
         BUG("a status without its message");
     if (status == STATUS_OK)
-        (void)calibrate_log(&arena, &log, &set);
+        (void)calibrate_log(&arena, &log, &set, &diag);
     for (int32_t i = 0; i < set.count; i++)
         check_fit(&set.items[i]);
     calibrate_set_release(&set);

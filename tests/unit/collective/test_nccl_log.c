@@ -255,7 +255,7 @@ static void fit_rows(struct reading *reading, const double *mib, const double *u
                            "%.0f 1 float none -1 %.6f - - - - -\n", mib[i] * 1048576, us[i]);
     read_text(reading, text, &nothing);
     CHECK_INT(reading->status, STATUS_OK);
-    CHECK_TRUE(calibrate_log(&reading->arena, &reading->log, set));
+    CHECK_TRUE(calibrate_log(&reading->arena, &reading->log, set, &reading->diag));
     CHECK_INT(set->count, 1);
 }
 
