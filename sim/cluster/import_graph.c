@@ -148,6 +148,29 @@ static int compare_gpus(const void *left, const void *right)
     return order != 0 ? (order < 0 ? -1 : 1) : (a->idx < b->idx ? -1 : 1);
 }
 
+/* In order: no number twice; those that are not 0, 1, 2, … are said. */
+static void check_devs(struct machine_graph *graph)
+{
+    const struct graph_gpu *gpus = graph->gpus.items;
+    const char *numbers = "";
+    bool is_renumbered = false;
+    for (int32_t k = 0; k < graph->gpus.count; k++) {
+        if (k > 0 && gpus[k].dev == gpus[k - 1].dev) {
+            diag_add(graph->diag, DIAG_ERROR, gpus[k].pci.place, NULL, "two GPUs are number %lld",
+                     (long long)gpus[k].dev);
+            diag_add(graph->diag, DIAG_NOTE, gpus[k - 1].pci.place, NULL, "first here");
+        }
+        is_renumbered |= gpus[k].dev != k;
+        if (k < 32)
+            numbers = arena_printf(graph->arena, "%s%s%lld", numbers, k > 0 ? ", " : "",
+                                   (long long)gpus[k].dev);
+    }
+    if (is_renumbered)
+        graph_note(graph, ABOUT_GPU, NOTE_CORRECTED, NULL,
+                   "numbered from 0 here: the file's GPUs are %s%s", numbers,
+                   graph->gpus.count > 32 ? ", ..." : "");
+}
+
 static void order_gpus(struct machine_graph *graph)
 {
     const int32_t count = graph->gpus.count;
@@ -172,7 +195,9 @@ static void order_gpus(struct machine_graph *graph)
         if (link->to != NO_ITEM)
             link->to = moved[link->to];
     }
-    if (!has_devs)
+    if (has_devs)
+        check_devs(graph);
+    else
         graph_note(graph, ABOUT_GPU, NOTE_ASSUMED, NULL, "GPUs are numbered by their bus ids");
 }
 
@@ -301,6 +326,8 @@ enum status graph_finish(struct machine_graph *graph)
     if (status != STATUS_OK)
         return status;
     order_gpus(graph);
+    if (graph->diag->error_count > errors)
+        return STATUS_INPUT;
     join_links(graph);
     return STATUS_OK;
 }

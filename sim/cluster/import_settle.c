@@ -18,6 +18,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/fields_private.h"
+#include "cluster/gpu.h"
 #include "cluster/import_private.h"
 #include "config/config.h"
 
@@ -432,11 +434,27 @@ static enum status settle_cpu(struct settler *settler)
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
+/* A file of the user's own: what `check` would say of it is said now. */
+static void check_file(struct settler *settler, const char *flag, const struct field_table *table,
+                       const char *path)
+{
+    struct diag *diag = settler->graph->diag;
+    struct config config;
+    void *bound = arena_alloc(settler->graph->arena, table->struct_bytes);
+    config_init(&config, settler->graph->arena, diag, settler->tables->data_folders);
+    if (config_load(&config, path) != STATUS_OK || config_bind(&config, table, bound) != STATUS_OK)
+        diag_add(diag, DIAG_ERROR, NO_PLACE, NULL, "%s: '%s' is no file of a %s", flag, path,
+                 table->name);
+}
+
 static void check_flag(struct settler *settler, const char *flag, const char *folder,
-                       const char *name)
+                       const struct field_table *table, const char *name)
 {
     struct arena *arena = settler->graph->arena;
-    if (name == NULL || import_catalog_name(settler->tables, folder, name) != NULL)
+    const char *found = name != NULL ? import_catalog_name(settler->tables, folder, name) : NULL;
+    if (found != NULL && found == name)
+        check_file(settler, flag, table, name);
+    if (name == NULL || found != NULL)
         return;
     const char *const *names = data_names(arena, settler->tables->data_folders, folder);
     const char *nearest = nearest_name(name, names);
@@ -453,9 +471,9 @@ enum status machine_settle(struct machine_graph *graph, const struct import_tabl
     struct settler settler = {.graph = graph, .tables = tables, .options = options, .facts = facts};
     const int32_t errors = graph->diag->error_count;
     *facts = (struct machine_facts){0};
-    check_flag(&settler, "--gpu", "topologies/gpus", options->gpu);
-    check_flag(&settler, "--nic-link", "topologies/links", options->nic_link);
-    check_flag(&settler, "--cpu", "topologies/cpus", options->cpu);
+    check_flag(&settler, "--gpu", "topologies/gpus", &gpu_table, options->gpu);
+    check_flag(&settler, "--nic-link", "topologies/links", &link_table, options->nic_link);
+    check_flag(&settler, "--cpu", "topologies/cpus", &cpu_table, options->cpu);
     if (graph->diag->error_count > errors)
         return STATUS_INPUT;
     enum status status = options->gpu != NULL ? choose_given(&settler) : choose_from_file(&settler);

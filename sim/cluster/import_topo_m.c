@@ -336,6 +336,10 @@ static void check_matrix(struct matrix *matrix)
                  "there is no matrix of 'nvidia-smi topo -m' here");
         return;
     }
+    if (matrix->row_count == 0) {
+        diag_add(graph->diag, DIAG_ERROR, place, NULL, "the matrix has a header, but no row");
+        return;
+    }
     for (int32_t a = 0; a < matrix->count; a++) {
         if (matrix->columns[a].is_gpu && !matrix->columns[a].has_row)
             graph_warn(graph, ABOUT_PCIE, NOTE_ASSUMED, matrix->columns[a].place, NULL,
@@ -421,9 +425,17 @@ struct cpu_finder {
 static int32_t cpu_as_said(struct cpu_finder *finder, const struct column *column)
 {
     struct machine_graph *graph = finder->matrix->graph;
+    enum { MOST_NUMA = 4095 };
     const size_t digits = strspn(column->numa, "0123456789");
     int64_t numa = -1;
-    if (digits > 0 && text_to_int64(arena_strndup(graph->arena, column->numa, digits), &numa))
+    if (digits > 0 && (!text_to_int64(arena_strndup(graph->arena, column->numa, digits), &numa) ||
+                       numa > MOST_NUMA)) {
+        diag_add(graph->diag, DIAG_ERROR, column->place,
+                 arena_printf(graph->arena, "a whole number from 0 to %d", MOST_NUMA),
+                 "the NUMA node of '%s' is '%s'", column->name, column->numa);
+        return NO_ITEM;
+    }
+    if (digits > 0)
         return cpu_of(graph, finder->keys, arena_printf(graph->arena, "node %lld", (long long)numa),
                       numa, column->place);
     if (column->is_gpu && column->cores[0] != '\0')
@@ -580,5 +592,5 @@ enum status import_topo_m_read(struct machine_graph *graph)
         return STATUS_INPUT;
     add_devices(matrix);
     add_links(matrix);
-    return STATUS_OK;
+    return graph->diag->error_count > errors ? STATUS_INPUT : STATUS_OK;
 }
