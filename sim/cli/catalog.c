@@ -139,9 +139,18 @@ const char *catalog_path(struct arena *arena, const struct catalog_kind *kind, c
 enum status catalog_load(struct arena *arena, const struct catalog_kind *kind, const char *name,
                          struct catalog_entry *entry, struct diag *diag)
 {
+    return catalog_load_with(arena, kind, name, NULL, 0, entry, diag);
+}
+
+enum status catalog_load_with(struct arena *arena, const struct catalog_kind *kind,
+                              const char *name, const char *const *overrides, int32_t count,
+                              struct catalog_entry *entry, struct diag *diag)
+{
     *entry = (struct catalog_entry){.summary = ""};
     config_init(&entry->config, arena, diag, data_folders_find(arena));
-    const enum status status = config_load(&entry->config, catalog_path(arena, kind, name));
+    enum status status = config_load(&entry->config, catalog_path(arena, kind, name));
+    for (int32_t k = 0; k < count && status == STATUS_OK; k++)
+        status = config_override(&entry->config, overrides[k]);
     return status == STATUS_OK ? kind->load(arena, entry) : status;
 }
 

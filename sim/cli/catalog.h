@@ -41,6 +41,11 @@ const char *catalog_path(struct arena *arena, const struct catalog_kind *kind, c
 MUST_CHECK enum status catalog_load(struct arena *arena, const struct catalog_kind *kind,
                                     const char *name, struct catalog_entry *entry,
                                     struct diag *diag);
+/* The same, with values in place of the file's: "hosts.max=2". */
+MUST_CHECK enum status catalog_load_with(struct arena *arena, const struct catalog_kind *kind,
+                                         const char *name, const char *const *overrides,
+                                         int32_t count, struct catalog_entry *entry,
+                                         struct diag *diag);
 void catalog_release(struct catalog_entry *entry);
 
 #endif

@@ -13,7 +13,7 @@ enum {
     IN_ALL = (1 << VERB_COUNT) - 1,
     IN_LOGS = 1 << VERB_VALIDATE | 1 << VERB_CALIBRATE,
     IN_LOADING = 1 << VERB_RUN | 1 << VERB_CHECK | 1 << VERB_MEMORY | 1 << VERB_EXPLAIN |
-                 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE,
+                 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE | 1 << VERB_TOPOLOGY,
 };
 
 const struct option option_table[] = {

@@ -10,8 +10,9 @@ static enum status show(struct command *command, const char *name)
 {
     struct catalog_entry entry = {0};
     struct topology topology;
-    const enum status status =
-        catalog_load(&command->arena, catalog_find("cluster"), name, &entry, &command->diag);
+    const enum status status = catalog_load_with(
+        &command->arena, catalog_find("cluster"), name, command->options.overrides.items,
+        command->options.overrides.count, &entry, &command->diag);
     if (status == STATUS_OK) {
         topology_init(&command->arena, &entry.cluster, data_folders_find(&command->arena),
                       &topology);
