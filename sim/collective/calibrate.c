@@ -306,6 +306,7 @@ bool calibrate_fit_tables(struct arena *arena, const struct nccl_table *const *t
             fit->wrong_count += tables[i]->rows.items[k].out_of_place.wrong > 0 ||
                                 tables[i]->rows.items[k].in_place.wrong > 0;
     choose(&fitting);
+    BUG_IF(fit->table.point_count < 1);
     /* A fitted point may lie under the times by a rounding. */
     double floor_s = fit->table.points[fit->table.point_count - 1].time_s;
     for (int32_t i = 0; i < fitting.count; i++)

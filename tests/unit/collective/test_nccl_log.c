@@ -318,7 +318,8 @@ static void test_marks_and_repeats(void)
     CHECK_INT(fit->outlier_count, 1);
     CHECK_INT(fit->falling_count, 0);
     /* The curve never falls. */
-    for (double size = 1; size < 32; size *= 1.1)
+    double size = 1;
+    for (int i = 0; i < 36; i++, size *= 1.1)
         CHECK_TRUE(calibration_table_s(&fit->table, size * 1.1 * 1048576) >=
                    calibration_table_s(&fit->table, size * 1048576) * (1 - 1e-12));
     calibrate_set_release(&set);
