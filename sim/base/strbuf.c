@@ -114,6 +114,21 @@ out:
     return status;
 }
 
+enum status source_load(struct arena *arena, const char *path, size_t max_bytes,
+                        struct source **source, struct diag *diag)
+{
+    struct strbuf buf;
+    const enum status status = strbuf_read_file(&buf, path, max_bytes, diag);
+    if (status == STATUS_OK) {
+        *source = ARENA_NEW(arena, struct source);
+        (*source)->name = strcmp(path, "-") == 0 ? "<stdin>" : arena_strdup(arena, path);
+        (*source)->text = arena_strndup(arena, buf.text != NULL ? buf.text : "", buf.length);
+        (*source)->length = buf.length;
+    }
+    strbuf_release(&buf);
+    return status;
+}
+
 bool text_equal(const char *a, const char *b)
 {
     if (a == NULL || b == NULL)

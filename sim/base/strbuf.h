@@ -27,6 +27,10 @@ void strbuf_printf(struct strbuf *buf, const char *format, ...) PRINTF_LIKE(2, 3
 MUST_CHECK enum status strbuf_read_file(struct strbuf *buf, const char *path, size_t max_bytes,
                                         struct diag *diag);
 
+/* The same, as a source in `arena` with the name that messages show. It may hold NUL bytes. */
+MUST_CHECK enum status source_load(struct arena *arena, const char *path, size_t max_bytes,
+                                   struct source **source, struct diag *diag);
+
 bool text_equal(const char *a, const char *b); /* both may be NULL */
 /* The whole of `text` as a number: no trailing characters, no nan/inf, no octal or hex. */
 bool text_to_int64(const char *text, int64_t *value);

@@ -49,7 +49,7 @@ enum exit_code verb_import(struct command *command)
     const char *word = command->arguments.items[0];
     const char *path = command->arguments.items[1];
     const struct import_kind *kind = NULL;
-    struct strbuf text = {0};
+    struct source *source;
     struct strbuf out = {0};
     for (size_t k = 0; k < sizeof(import_kinds) / sizeof(import_kinds[0]); k++) {
         if (strcmp(import_kinds[k].word, word) == 0)
@@ -57,17 +57,13 @@ enum exit_code verb_import(struct command *command)
     }
     if (kind == NULL)
         return command_refuse_word(command, word);
-    enum status status = strbuf_read_file(&text, path, kind->max_bytes, &command->diag);
-    if (status == STATUS_OK) {
-        const struct source source = {.name = strcmp(path, "-") == 0 ? "<stdin>" : path,
-                                      .text = text.length > 0 ? text.text : "",
-                                      .length = text.length};
-        status = kind->convert(command, kind, &source, &out);
-        if (status == STATUS_OK)
-            status = write_out(command, &out);
-        command_flush(command);
-    }
+    enum status status =
+        source_load(&command->arena, path, kind->max_bytes, &source, &command->diag);
+    if (status == STATUS_OK)
+        status = kind->convert(command, kind, source, &out);
+    if (status == STATUS_OK)
+        status = write_out(command, &out);
+    command_flush(command);
     strbuf_release(&out);
-    strbuf_release(&text);
     return (enum exit_code)status;
 }

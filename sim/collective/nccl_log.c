@@ -156,7 +156,7 @@ void rank_list_close(const struct rank_list *list, struct nccl_table *table)
 
 /* ---- what is known of a table --------------------------------------------------------------- */
 
-/* Median of busbw / algbw over the rows where both have three digits; NaN: there are none. */
+/* busbw / algbw of the fastest row that has three digits (two decimals of GB/s); NaN: none has. */
 static double printed_ratio(const struct nccl_table *table)
 {
     double best = (double)NAN;
@@ -356,18 +356,7 @@ enum status nccl_log_parse(struct arena *arena, const struct source *source,
 enum status nccl_log_load(struct arena *arena, const char *path, const struct nccl_request *request,
                           struct nccl_log *log, struct diag *diag)
 {
-    struct strbuf text = {0};
-    enum status status = strbuf_read_file(&text, path, NCCL_LOG_MAX_BYTES, diag);
-    if (status == STATUS_OK) {
-        struct source *source = ARENA_NEW(arena, struct source);
-        char *copy = arena_alloc(arena, text.length + 1);
-        if (text.length > 0)
-            memcpy(copy, text.text, text.length);
-        source->name = strcmp(path, "-") == 0 ? "<stdin>" : arena_strdup(arena, path);
-        source->text = copy;
-        source->length = text.length;
-        status = nccl_log_parse(arena, source, request, log, diag);
-    }
-    strbuf_release(&text);
-    return status;
+    struct source *source;
+    const enum status status = source_load(arena, path, NCCL_LOG_MAX_BYTES, &source, diag);
+    return status == STATUS_OK ? nccl_log_parse(arena, source, request, log, diag) : status;
 }

@@ -207,18 +207,9 @@ enum status csv_parse(struct arena *arena, const struct source *source, struct c
 enum status csv_load(struct arena *arena, const char *path, struct csv_table *table,
                      struct diag *diag)
 {
-    struct strbuf buf = {0};
-    enum status status = strbuf_read_file(&buf, path, CSV_MAX_BYTES, diag);
-    if (status != STATUS_OK)
-        goto out;
-    struct source *source = ARENA_NEW(arena, struct source);
-    source->name = strcmp(path, "-") == 0 ? "<stdin>" : arena_strdup(arena, path);
-    source->text = arena_strndup(arena, buf.text != NULL ? buf.text : "", buf.length);
-    source->length = buf.length;
-    status = csv_parse(arena, source, table, diag);
-out:
-    strbuf_release(&buf);
-    return status;
+    struct source *source;
+    const enum status status = source_load(arena, path, CSV_MAX_BYTES, &source, diag);
+    return status == STATUS_OK ? csv_parse(arena, source, table, diag) : status;
 }
 
 int32_t csv_column(const struct csv_table *table, const char *name)

@@ -397,23 +397,15 @@ enum status node_parse(struct arena *arena, const struct source *source, struct 
 
 enum status node_load(struct arena *arena, const char *path, struct node **root, struct diag *diag)
 {
-    struct strbuf buf = {0};
+    struct source *source;
     *root = NULL;
-    enum status status = strbuf_read_file(&buf, path, NODE_MAX_BYTES, diag);
+    const enum status status = source_load(arena, path, NODE_MAX_BYTES, &source, diag);
     if (status != STATUS_OK)
-        goto out;
+        return status;
     /* Without the byte order mark, which would move the columns of the first line. */
-    const size_t skipped = buf.length >= 3 && memcmp(buf.text, byte_order_mark, 3) == 0 ? 3 : 0;
-    /* Not a string function: the file may hold NUL bytes, and that is for text_check to say. */
-    char *text = arena_alloc(arena, buf.length - skipped + 1);
-    if (buf.length > skipped)
-        memcpy(text, buf.text + skipped, buf.length - skipped);
-    struct source *source = ARENA_NEW(arena, struct source);
-    source->name = strcmp(path, "-") == 0 ? "<stdin>" : arena_strdup(arena, path);
-    source->text = text;
-    source->length = buf.length - skipped;
-    status = node_parse(arena, source, root, diag);
-out:
-    strbuf_release(&buf);
-    return status;
+    if (source->length >= 3 && memcmp(source->text, byte_order_mark, 3) == 0) {
+        source->text += 3;
+        source->length -= 3;
+    }
+    return node_parse(arena, source, root, diag);
 }
