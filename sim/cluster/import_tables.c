@@ -237,10 +237,9 @@ static struct node *load_catalog_file(const struct import_tables *tables, const 
     struct node *root = NULL;
     struct diag unheard;
     diag_init(&unheard, tables->arena);
-    const char *path = strchr(name, '/') != NULL
-                           ? name
-                           : data_path(tables->arena, tables->data_folders, folder,
-                                       arena_printf(tables->arena, "%s.yaml", name));
+    const char *path = text_is_path(name) ? name
+                                          : data_path(tables->arena, tables->data_folders, folder,
+                                                      arena_printf(tables->arena, "%s.yaml", name));
     if (path == NULL || node_load(tables->arena, path, &root, &unheard) != STATUS_OK)
         return NULL;
     return root;
@@ -282,8 +281,7 @@ static bool has_alias(const struct import_tables *tables, const char *folder, co
 const char *import_catalog_name(const struct import_tables *tables, const char *folder,
                                 const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    if (strchr(name, '/') != NULL || (dot != NULL && strcmp(dot, ".yaml") == 0))
+    if (text_is_path(name))
         return name;
     const char *const *names = data_names(tables->arena, tables->data_folders, folder);
     for (int32_t k = 0; names[k] != NULL; k++) {

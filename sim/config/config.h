@@ -98,6 +98,9 @@ void config_write_resolved(const struct config *config, FILE *file);
  */
 struct hash128 config_hash(const struct config *config);
 
+/* Whether a reference names a file (it has a '/' or the ending of one) and not one that ships. */
+bool text_is_path(const char *text);
+
 /* DATA/FOLDER/FILE_NAME in the first data folder that has it, or NULL: for files that are not YAML.
  */
 const char *data_path(struct arena *arena, const char *const *data_folders, const char *folder,

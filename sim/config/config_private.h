@@ -92,7 +92,6 @@ bool file_exists(const char *path);
 /* Why what is there cannot be read as a file: "it is a folder", or the system's words; NULL:
    nothing is there, or it can. */
 const char *path_obstacle(const char *path);
-bool text_is_path(const char *text);
 /* DATA/FOLDER/NAME.yaml (or .json) in the first data folder that has it, or NULL. */
 const char *data_file(struct arena *arena, const char *const *data_folders, const char *folder,
                       const char *name, bool also_json);

@@ -12,17 +12,10 @@
 
 static const char folder[] = "topologies";
 
-static bool is_path(const char *name)
-{
-    const size_t length = strlen(name);
-    return strchr(name, '/') != NULL || strcmp(name, "-") == 0 ||
-           (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
-}
-
 /* NULL after a message. */
 static const char *cluster_path(struct comm_machine *machine, const char *name)
 {
-    if (is_path(name))
+    if (text_is_path(name) || strcmp(name, "-") == 0)
         return name;
     const char *file = arena_printf(&machine->arena, "%s.yaml", name);
     const char *path = data_path(&machine->arena, machine->config.data_folders, folder, file);
