@@ -14,10 +14,10 @@ typedef struct way way_maker(const struct scene *scene, enum protocol protocol);
 static const struct {
     enum collective_algorithm algorithm;
     way_maker *make;
-    bool is_automatic;
+    bool is_automatic; /* nvls_way is NVLS or NVLSTree by the hosts: tried once */
 } algorithms[] = {
     {ALGORITHM_RING, ring_way, true}, {ALGORITHM_TREE, tree_way, true},
-    {ALGORITHM_NVLS, nvls_way, true}, {ALGORITHM_NVLS_TREE, nvls_way, true},
+    {ALGORITHM_NVLS, nvls_way, true}, {ALGORITHM_NVLS_TREE, nvls_way, false},
     {ALGORITHM_PAT, pat_way, true},   {ALGORITHM_TWO_LEVEL_RING, two_level_ring_way, false}};
 
 static void try_protocols(const struct scene *scene, way_maker *make, struct way *best)
