@@ -174,43 +174,48 @@ static bool complain(struct row_warnings *warnings, const struct word *word, con
                         word->text, what);
 }
 
+static bool store_whole(struct nccl_row *row, enum column_kind kind, const struct word *word,
+                        struct row_warnings *warnings)
+{
+    int64_t number;
+    if (!text_to_int64(word->text, &number))
+        return complain(warnings, word, "a whole number");
+    if (kind == COLUMN_SIZE && !row_size_is_possible(number))
+        return complain(warnings, word, "a size from 0 to 1e18 bytes");
+    if (kind == COLUMN_SIZE)
+        row->bytes = number;
+    else if (kind == COLUMN_COUNT_OF)
+        row->count = number;
+    else
+        row->root = number;
+    return true;
+}
+
 static bool store(struct arena *arena, struct nccl_row *row, const struct column *column,
                   const struct word *word, struct row_warnings *warnings)
 {
+    const enum column_kind kind = column->kind;
     double value;
-    if (column->kind == COLUMN_TYPE) {
+    if (kind == COLUMN_TYPE) {
         row->type = arena_strdup(arena, word->text);
         return true;
     }
-    if (column->kind == COLUMN_REDOP) {
+    if (kind == COLUMN_REDOP) {
         row->redop = arena_strdup(arena, word->text);
         return true;
     }
-    if (column->kind == COLUMN_IGNORED || is_absent(word->text))
+    if (kind == COLUMN_IGNORED || is_absent(word->text))
         return true;
-    if (column->kind == COLUMN_SIZE || column->kind == COLUMN_COUNT_OF ||
-        column->kind == COLUMN_ROOT) {
-        int64_t number;
-        if (!text_to_int64(word->text, &number))
-            return complain(warnings, word, "a whole number");
-        if (column->kind == COLUMN_SIZE && !row_size_is_possible(number))
-            return complain(warnings, word, "a size from 0 to 1e18 bytes");
-        if (column->kind == COLUMN_SIZE)
-            row->bytes = number;
-        else if (column->kind == COLUMN_COUNT_OF)
-            row->count = number;
-        else
-            row->root = number;
-        return true;
-    }
+    if (kind == COLUMN_SIZE || kind == COLUMN_COUNT_OF || kind == COLUMN_ROOT)
+        return store_whole(row, kind, word, warnings);
     if (!text_to_double(word->text, &value) || value < 0)
         return complain(warnings, word, "a number of at least 0");
-    const bool is_rate = column->kind == COLUMN_ALGBW || column->kind == COLUMN_BUSBW;
+    const bool is_rate = kind == COLUMN_ALGBW || kind == COLUMN_BUSBW;
     if (is_rate && !row_rate_is_possible(value * 1e9))
         return complain(warnings, word, "a rate up to 1e18 GB/s");
-    if (!is_rate && column->kind != COLUMN_WRONG && !row_time_is_possible(value * 1e-6))
+    if (!is_rate && kind != COLUMN_WRONG && !row_time_is_possible(value * 1e-6))
         return complain(warnings, word, "0 or a time from 1 ns to 1e5 s");
-    store_measured(column->is_in_place ? &row->in_place : &row->out_of_place, column->kind, value);
+    store_measured(column->is_in_place ? &row->in_place : &row->out_of_place, kind, value);
     return true;
 }
 

@@ -84,7 +84,7 @@ static void strip_escapes(char *text)
 /* The character at `at` of a line, '\0' behind it. */
 static char peek(const char *text, size_t length, size_t at)
 {
-    return at < length ? text[at] : '\0';
+    return (char)(at < length ? text[at] : 0);
 }
 
 /* "[1,0]<stdout>:", "[node0:0] ", "[2025-10-14 10:15:00]": mpirun, torchrun, kubectl. */

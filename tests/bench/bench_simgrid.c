@@ -70,7 +70,7 @@ static void actor_run(int argc, char *argv[])
     (void)argc;
     const int32_t n = hosts_a_side(played), host = (int32_t)strtol(argv[1], NULL, 10);
     const bool is_sender = host < n;
-    sg_comm_t *comms = malloc(sizeof(*comms) * (size_t)n);
+    sg_comm_t *comms = calloc((size_t)n, sizeof(sg_comm_t));
     int32_t *flows = malloc(sizeof(*flows) * (size_t)n);
     static void *received;
     int32_t count = 0;

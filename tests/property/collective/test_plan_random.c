@@ -19,7 +19,7 @@ static const uint64_t seed = 2386;
 static const struct machine_row {
     const char *name;
     int64_t gpus, most_hosts;
-    double host_out_GBps;
+    double host_out_gb_per_s;
 } machines[] = {
     {"dgx-h100", 8, 512, 400},         {"dgx-h100-25gbe", 8, 64, 3.125},
     {"dgx-b200", 8, 64, 400},          {"dgx-a100", 8, 64, 200},
@@ -62,7 +62,7 @@ static void check_sizes(struct cluster_fixture *fixture, const struct machine_ro
             CHECK_TRUE(now_s <= more(1.31 * before_s));
         const bool is_gather = op == COLLECTIVE_ALL_GATHER || op == COLLECTIVE_REDUCE_SCATTER;
         if (is_gather && hosts > 1)
-            CHECK_TRUE(bytes * (n - 1) / n <= more(now_s * machine->host_out_GBps * 1e9));
+            CHECK_TRUE(bytes * (n - 1) / n <= more(now_s * machine->host_out_gb_per_s * 1e9));
         before_s = now_s;
         bytes *= 1.31;
     }

@@ -123,77 +123,76 @@ static void test_other_link_by_name(void)
     fixture_release(&fixture);
 }
 
+static const struct {
+    const char *cluster, *override, *message;
+} refusals[] = {
+    {"dgx-h100", "fabric={oversubscription: 2}", "oversubscription is of a leaf's uplinks"},
+    {"dgx-h100", "hosts.default=5000", "default of 5000 hosts is above the maximum of 4096"},
+    {"dgx-h100", "overrides=[{host: 4096}]", "host 4096, but there are at most 4096 hosts"},
+    {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
+    {"dgx-h100", "overrides=[{host: 1, gpu: 2, nic_frac: 0.5}]", "'nic_frac' is of NICs"},
+    {"dgx-h100", "overrides=[{host: 1, nic: 2}]", "'nic' without what differs about it"},
+    {"dgx-h100", "overrides=[{host: 1, nic: 8, nic_frac: 0.5}]", "NIC 8, but a host has 8"},
+    {"dgx-h100", "overrides=[{host: 1, nics: 9}]", "9 NICs, but a host has 8"},
+    {"dgx-h100", "overrides=[{host: 1, gpu: 0, nics: 2}]", "'nics' is of a whole host"},
+    {"dgx-h100", "overrides=[{host: 1, gpu: 0, step_latency: 2 us}]",
+     "'step_latency' is of a whole host"},
+    {"dgx-h100", "host.numa={count: 2}", "2 NUMA nodes need a 'link' between them"},
+    {"dgx-h100", "host.scale_up.links=[{gpus: 0-1}]", "'links' belong to kind 'links'"},
+    {"dgx-h100", "host.scale_up={kind: mesh, link: nvlink4, domain_hosts: 2}",
+     "only a switch joins the GPUs of several hosts"},
+    {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: 0-2}]}",
+     "a link joins two GPUs"},
+    {"dgx-1-v100", "host.scale_up.links=[{gpus: 0-1}, {gpus: [1, 0]}]",
+     "GPUs 1 and 0 are joined twice"},
+    /* NVLink 2: 6 x 25 GB/s. */
+    {"dgx-1-v100", "host.scale_up.links=[{gpus: 0-1, bandwidth: 151 GB/s}]",
+     "the links of GPU 0 add up to 151 GB/s, but its port has 150 GB/s"},
+    {"dgx-1-v100",
+     "host.scale_up.links=[{gpus: 0-1, bandwidth: 100 GB/s}, {gpus: 1-2, bandwidth: 60 GB/s}]",
+     "the links of GPU 1 add up to 160 GB/s"},
+    {"dgx-1-v100", "host.pcie.switches=[{gpus: 0-1, uplink_lanes: 17}]",
+     "no PCIe link has 17 lanes"},
+    {"dgx-1-v100", "host.pcie.switches=[{gpus: 0-1, gpu_lanes: 3}]", "no PCIe link has 3 lanes"},
+    {"dgx-1-v100", "host.pcie.roots=[{nics: 0, nic_lanes: 24}]", "no PCIe link has 24 lanes"},
+    {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: [1, 1]}]}",
+     "a link joins two GPUs"},
+    {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: [1, 8]}]}",
+     "GPU 8, but a host has 8"},
+    {"dgx-h100", "host.pcie={link: pcie5, switches: [{gpus: 0-3}, {gpus: [7, 3]}]}",
+     "GPU 3 hangs in two places"},
+    {"dgx-h100", "host.pcie={link: pcie5, roots: [{gpus: 3-1}]}", "'3-1' names no GPUs"},
+    {"dgx-h100", "host.pcie={link: pcie5, roots: [{nics: x}]}", "'x' names no NICs"},
+    {"dgx-h100", "host.pcie={link: pcie5, roots: [{numa: 2}]}", "NUMA node 2, but the host has"},
+    {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a, parent: b}]}",
+     "no switch of the name 'b' above"},
+    {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a}, {name: a}]}",
+     "two switches are named 'a'"},
+    {"dgx-h100", "fabric={levels: [{hosts: 8}]}", "levels above leaves, but no leaves"},
+    {"dgx-h100", "fabric={hosts_per_leaf: 32, levels: [{hosts: 48}]}",
+     "48 hosts are no multiple of the 32"},
+    {"10gbe-single-gpu", "host.gpus=2", "more than one GPU a host needs 'scale_up' or 'pcie'"},
+    {"ideal-8x400", "host.gpu.gemm.points=[{gflop: 3, share: 0.5}, {gflop: 2, share: 0.6}]",
+     "'gflop' must grow from point to point"},
+    {"ideal-8x400", "host.gpu.gemm.points=[]", "'gemm' needs either 'grid' or 'points'"},
+    {"ideal-8x400", "host.gpu.gemm.grid=a40", "'gemm' needs either 'grid' or 'points'"},
+    {"dgx-h100", "host.gpu.gemm.grid=nowhere", "no grid of that name"},
+    {"dgx-h100", "host.gpu.hbm_shares.rows=[{kind: norm, forward: 1, backward: 1, source: x}]",
+     "'hbm_shares' has no row for 'gemm'"},
+    {"dgx-h100", "host.gpu.attention=attention-hoper",
+     "unknown name 'attention-hoper' for 'attention'"},
+    {"dgx-h100", "host.nics.link=ndr40", "ndr40"},
+};
+
 static void test_refused(void)
 {
-    static const struct {
-        const char *cluster, *override, *message;
-    } rows[] = {
-        {"dgx-h100", "fabric={oversubscription: 2}", "oversubscription is of a leaf's uplinks"},
-        {"dgx-h100", "hosts.default=5000", "default of 5000 hosts is above the maximum of 4096"},
-        {"dgx-h100", "overrides=[{host: 4096}]", "host 4096, but there are at most 4096 hosts"},
-        {"dgx-h100", "overrides=[{host: 1, gpu: 8}]", "GPU 8, but a host has 8"},
-        {"dgx-h100", "overrides=[{host: 1, gpu: 2, nic_frac: 0.5}]", "'nic_frac' is of NICs"},
-        {"dgx-h100", "overrides=[{host: 1, nic: 2}]", "'nic' without what differs about it"},
-        {"dgx-h100", "overrides=[{host: 1, nic: 8, nic_frac: 0.5}]", "NIC 8, but a host has 8"},
-        {"dgx-h100", "overrides=[{host: 1, nics: 9}]", "9 NICs, but a host has 8"},
-        {"dgx-h100", "overrides=[{host: 1, gpu: 0, nics: 2}]", "'nics' is of a whole host"},
-        {"dgx-h100", "overrides=[{host: 1, gpu: 0, step_latency: 2 us}]",
-         "'step_latency' is of a whole host"},
-        {"dgx-h100", "host.numa={count: 2}", "2 NUMA nodes need a 'link' between them"},
-        {"dgx-h100", "host.scale_up.links=[{gpus: 0-1}]", "'links' belong to kind 'links'"},
-        {"dgx-h100", "host.scale_up={kind: mesh, link: nvlink4, domain_hosts: 2}",
-         "only a switch joins the GPUs of several hosts"},
-        {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: 0-2}]}",
-         "a link joins two GPUs"},
-        {"dgx-1-v100", "host.scale_up.links=[{gpus: 0-1}, {gpus: [1, 0]}]",
-         "GPUs 1 and 0 are joined twice"},
-        /* NVLink 2: 6 x 25 GB/s. */
-        {"dgx-1-v100", "host.scale_up.links=[{gpus: 0-1, bandwidth: 151 GB/s}]",
-         "the links of GPU 0 add up to 151 GB/s, but its port has 150 GB/s"},
-        {"dgx-1-v100",
-         "host.scale_up.links=[{gpus: 0-1, bandwidth: 100 GB/s}, {gpus: 1-2, bandwidth: 60 GB/s}]",
-         "the links of GPU 1 add up to 160 GB/s"},
-        {"dgx-1-v100", "host.pcie.switches=[{gpus: 0-1, uplink_lanes: 17}]",
-         "no PCIe link has 17 lanes"},
-        {"dgx-1-v100", "host.pcie.switches=[{gpus: 0-1, gpu_lanes: 3}]",
-         "no PCIe link has 3 lanes"},
-        {"dgx-1-v100", "host.pcie.roots=[{nics: 0, nic_lanes: 24}]", "no PCIe link has 24 lanes"},
-        {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: [1, 1]}]}",
-         "a link joins two GPUs"},
-        {"dgx-h100", "host.scale_up={kind: links, link: nvlink4, links: [{gpus: [1, 8]}]}",
-         "GPU 8, but a host has 8"},
-        {"dgx-h100", "host.pcie={link: pcie5, switches: [{gpus: 0-3}, {gpus: [7, 3]}]}",
-         "GPU 3 hangs in two places"},
-        {"dgx-h100", "host.pcie={link: pcie5, roots: [{gpus: 3-1}]}", "'3-1' names no GPUs"},
-        {"dgx-h100", "host.pcie={link: pcie5, roots: [{nics: x}]}", "'x' names no NICs"},
-        {"dgx-h100", "host.pcie={link: pcie5, roots: [{numa: 2}]}",
-         "NUMA node 2, but the host has"},
-        {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a, parent: b}]}",
-         "no switch of the name 'b' above"},
-        {"dgx-h100", "host.pcie={link: pcie5, switches: [{name: a}, {name: a}]}",
-         "two switches are named 'a'"},
-        {"dgx-h100", "fabric={levels: [{hosts: 8}]}", "levels above leaves, but no leaves"},
-        {"dgx-h100", "fabric={hosts_per_leaf: 32, levels: [{hosts: 48}]}",
-         "48 hosts are no multiple of the 32"},
-        {"10gbe-single-gpu", "host.gpus=2", "more than one GPU a host needs 'scale_up' or 'pcie'"},
-        {"ideal-8x400", "host.gpu.gemm.points=[{gflop: 3, share: 0.5}, {gflop: 2, share: 0.6}]",
-         "'gflop' must grow from point to point"},
-        {"ideal-8x400", "host.gpu.gemm.points=[]", "'gemm' needs either 'grid' or 'points'"},
-        {"ideal-8x400", "host.gpu.gemm.grid=a40", "'gemm' needs either 'grid' or 'points'"},
-        {"dgx-h100", "host.gpu.gemm.grid=nowhere", "no grid of that name"},
-        {"dgx-h100", "host.gpu.hbm_shares.rows=[{kind: norm, forward: 1, backward: 1, source: x}]",
-         "'hbm_shares' has no row for 'gemm'"},
-        {"dgx-h100", "host.gpu.attention=attention-hoper",
-         "unknown name 'attention-hoper' for 'attention'"},
-        {"dgx-h100", "host.nics.link=ndr40", "ndr40"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        check_context("%s", rows[i].override);
-        const char *const overrides[] = {rows[i].override, NULL};
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        check_context("%s", refusals[i].override);
+        const char *const overrides[] = {refusals[i].override, NULL};
         struct cluster_fixture fixture;
-        fixture_init(&fixture, rows[i].cluster, overrides);
+        fixture_init(&fixture, refusals[i].cluster, overrides);
         CHECK_TRUE(fixture.status == STATUS_INPUT);
-        CHECK_CONTAINS(fixture_messages(&fixture), rows[i].message);
+        CHECK_CONTAINS(fixture_messages(&fixture), refusals[i].message);
         fixture_release(&fixture);
     }
     check_context(NULL);

@@ -122,8 +122,8 @@ static void test_by_hand(void)
     check_context(NULL);
 }
 
-static double bus_GBps(const char *cluster, const char *override, int64_t hosts, int64_t gpus,
-                       enum collective_op op, double bytes)
+static double bus_gb_per_s(const char *cluster, const char *override, int64_t hosts, int64_t gpus,
+                           enum collective_op op, double bytes)
 {
     const double time_s = alone_s(cluster, override, hosts, gpus, op, bytes);
     return collective_bus_bytes(op, hosts * gpus, bytes) / time_s / 1e9;
@@ -134,12 +134,12 @@ static double bus_GBps(const char *cluster, const char *override, int64_t hosts,
 static void test_two_host_artefact(void)
 {
     const double big = 8589934592.0;
-    CHECK_NEAR(bus_GBps("dgx-h100", NULL, 2, 2, COLLECTIVE_ALL_REDUCE, big), 148, 0.10);
-    CHECK_NEAR(bus_GBps("dgx-h100", NULL, 2, 8, COLLECTIVE_ALL_REDUCE, big), 469, 0.05);
-    CHECK_TRUE(bus_GBps("dgx-h100", NULL, 2, 8, COLLECTIVE_ALL_GATHER, big) < 400);
-    CHECK_TRUE(bus_GBps("dgx-h100", NULL, 4, 8, COLLECTIVE_ALL_REDUCE, big) < 400);
-    CHECK_TRUE(
-        bus_GBps("dgx-h100", "collectives.algorithm=ring", 2, 8, COLLECTIVE_ALL_REDUCE, big) < 400);
+    CHECK_NEAR(bus_gb_per_s("dgx-h100", NULL, 2, 2, COLLECTIVE_ALL_REDUCE, big), 148, 0.10);
+    CHECK_NEAR(bus_gb_per_s("dgx-h100", NULL, 2, 8, COLLECTIVE_ALL_REDUCE, big), 469, 0.05);
+    CHECK_TRUE(bus_gb_per_s("dgx-h100", NULL, 2, 8, COLLECTIVE_ALL_GATHER, big) < 400);
+    CHECK_TRUE(bus_gb_per_s("dgx-h100", NULL, 4, 8, COLLECTIVE_ALL_REDUCE, big) < 400);
+    CHECK_TRUE(bus_gb_per_s("dgx-h100", "collectives.algorithm=ring", 2, 8, COLLECTIVE_ALL_REDUCE,
+                            big) < 400);
 }
 
 /* Averages of floats cannot be summed in the switch: a ring's 367, not 480 GB/s. */

@@ -17,17 +17,17 @@
 #define QWEN STEP "model=qwen2.5-7b; train.micro_batch=2; "
 #define MIXTRAL STEP "model=mixtral-8x7b; train.micro_batch=1; "
 
-static double step_s(const char *settings, int nodes, double GBps, double *exposed_s)
+static double step_s(const char *settings, int nodes, double gb_per_s, double *exposed_s)
 {
     struct played played;
     struct arena arena = {0};
     const char *overrides = arena_printf(&arena, "%snodes=%d", settings, nodes);
-    if (GBps > 0)
+    if (gb_per_s > 0)
         overrides = arena_printf(&arena,
                                  "%s; cluster.host.nics.count=1; cluster.host.nics.link=tcp100; "
                                  "cluster.host.nics.ring_efficiency=1; "
                                  "cluster.host.nics.bandwidth=%.6f GB/s",
-                                 overrides, GBps);
+                                 overrides, gb_per_s);
     double seconds = -1;
     if (played_play(&played, "llama3-8b_dgx-h100", overrides)) {
         seconds = played.outcome.step_time_s;
@@ -39,7 +39,7 @@ static double step_s(const char *settings, int nodes, double GBps, double *expos
 }
 
 /* Row AZ-003: 13.19 s on two hosts. Faster sockets, shorter step. */
-static double sockets_GBps(void)
+static double sockets_gb_per_s(void)
 {
     double low = 1, high = 10, ignored;
     for (int i = 0; i < 20; i++) {
@@ -64,13 +64,13 @@ static void test_tcp(void)
         {"AZ-018", MIXTRAL, 4, 84.67},
         {"AZ-020", MIXTRAL, 8, 87.32},
     };
-    const double GBps = sockets_GBps();
+    const double gb_per_s = sockets_gb_per_s();
     double exposed_s = 0;
-    CHECK_NEAR(GBps, 3.19, 0.05);
+    CHECK_NEAR(gb_per_s, 3.19, 0.05);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         check_context("%s", rows[i].what);
-        CHECK_NEAR(step_s(rows[i].settings, rows[i].nodes, GBps, &exposed_s), rows[i].published_s,
-                   0.06);
+        CHECK_NEAR(step_s(rows[i].settings, rows[i].nodes, gb_per_s, &exposed_s),
+                   rows[i].published_s, 0.06);
     }
     check_context(NULL);
 }
