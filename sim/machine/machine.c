@@ -27,7 +27,7 @@ static void dispatch(void *context, struct event *event)
         host_epoch_ended(machine, event->owner);
         break;
     case EVENT_WAKE:
-        lane_push(machine, event->owner);
+        lane_release(machine, event->owner, HOLD_HOST, -1);
         break;
     case EVENT_STREAM_ACTIVITY:
         lane_activity_ended(machine, event->owner);

@@ -72,6 +72,30 @@ enum activity_kind {
     ACTIVITY_KIND_COUNT
 };
 
+/* What begins on a stream: an operation of a step, or of a segment the kernels from `kernel` up to
+   before `kernel_end`. */
+struct performance {
+    const struct op *op;
+    int32_t step;
+    enum activity_kind kind;
+    int32_t kernel, kernel_end; /* of a segment; else 0, 0 */
+    const int64_t *sum_ps; /* of a segment: time alone of all kernels before each, and in all */
+    int64_t alone_ps;      /* with nothing beside it; a collective's without waiting */
+    double copy_frac;
+};
+
+/* What the host issues: from begin_ps to end_ps it is busy with the operation; the n kernels of a
+   segment are issued at end_ps − (n − 1 … 0) · gap_ps. */
+struct issue {
+    const struct op *op;
+    int32_t step;
+    int64_t begin_ps, end_ps, gap_ps;
+};
+
+/* Why a stream stood still: its next operation was not issued, the record that it waits for not
+   passed, another collective of the communicator not over. */
+enum hold { HOLD_HOST, HOLD_EVENT, HOLD_TURN };
+
 /*
  * Pointers are const: an observer only looks. `class_idx` is the rank class. All may be NULL. Told
  * in simulated-time order, except memory_changed: in the order of the class's host thread, which
@@ -100,6 +124,20 @@ struct observer {
                            const struct tensor *tensor, int64_t delta_bytes);
     void (*mark_reached)(void *context, int64_t now_ps, int32_t class_idx, int32_t step,
                          enum mark mark);
+    /* With activity_begin, and told of all that it is. Of a group's members the last to arrive is
+       told last, then the transfer. */
+    void (*performance_begin)(void *context, int64_t now_ps, int32_t class_idx,
+                              const struct performance *performance);
+    /* A stream that stood still from since_ps to now goes on: stream `by` passed the record or
+       ended the collective (HOLD_HOST: -1). What stands still for no time is not told. */
+    void (*stream_held)(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
+                        int32_t stream, enum hold hold, int32_t by);
+    /* The host enters an epoch now; it stood still since since_ps until stream `by` passed a record
+       (by -1: it did not stand still). Told before the issues of the epoch. */
+    void (*host_enters)(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
+                        int32_t by);
+    /* In the order of the host thread, which may be ahead. */
+    void (*host_issues)(void *context, int32_t class_idx, const struct issue *issue);
 };
 
 struct machine_setup {

@@ -118,6 +118,39 @@ void machine_solve(struct machine *machine)
                           maxmin_rate(machine->solver, changed[i]));
 }
 
+static struct performance performance_of(const struct lane *lane, enum activity_kind kind)
+{
+    struct performance performance = {
+        .op = lane->at->op, .step = lane->step, .kind = kind, .copy_frac = lane->copy_frac};
+    switch (kind) {
+    case ACTIVITY_COMPUTE: {
+        const int64_t *sum_ps = lane->class->pace->segments[lane->at->op->index].sum_ps;
+        performance.kernel = lane->kernel;
+        performance.kernel_end = lane->batch_end;
+        performance.sum_ps = sum_ps;
+        performance.alone_ps = sum_ps[lane->batch_end] - sum_ps[lane->kernel];
+        break;
+    }
+    case ACTIVITY_COMMUNICATION:
+        performance.alone_ps = ps_from_s(lane->plan->alone_s);
+        break;
+    case ACTIVITY_MEMCPY:
+        performance.alone_ps = ps_from_s(lane->activity.work / lane->activity.cap);
+        break;
+    case ACTIVITY_KIND_COUNT:
+        break;
+    }
+    return performance;
+}
+
+static void tell_performance(const struct machine *machine, const struct lane *lane,
+                             const struct observer *observer, enum activity_kind kind)
+{
+    const struct performance performance = performance_of(lane, kind);
+    observer->performance_begin(observer->context, machine->engine.now_ps, lane->class->idx,
+                                &performance);
+}
+
 void tell_begin(struct machine *machine, const struct lane *lane, enum activity_kind kind)
 {
     for (int32_t i = 0; i < machine->setup->observer_count; i++) {
@@ -125,6 +158,8 @@ void tell_begin(struct machine *machine, const struct lane *lane, enum activity_
         if (observer->activity_begin != NULL)
             observer->activity_begin(observer->context, machine->engine.now_ps, lane->class->idx,
                                      kind, lane->at->op, lane->copy_frac);
+        if (observer->performance_begin != NULL)
+            tell_performance(machine, lane, observer, kind);
     }
 }
 

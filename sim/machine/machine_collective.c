@@ -98,12 +98,12 @@ void lane_arrive(struct machine *machine, struct lane *lane)
 }
 
 static void wake_turns(struct machine *machine, struct class_state *class,
-                       const struct comm_state *comm)
+                       const struct comm_state *comm, int32_t by)
 {
     for (int32_t i = 0; i < class->lane_count; i++) {
         struct lane *lane = &class->lanes[i];
         if (lane->state == LANE_AWAITS_TURN && lane->comm == comm)
-            lane_push(machine, lane);
+            lane_release(machine, lane, HOLD_TURN, by);
     }
 }
 
@@ -120,7 +120,7 @@ static void comm_finish(struct machine *machine, struct comm_state *comm)
         class_hold_sms(machine, lane->class, -lane->plan->channels);
         lane_advance(machine, lane);
         lane_push(machine, lane);
-        wake_turns(machine, lane->class, comm);
+        wake_turns(machine, lane->class, comm, lane->idx);
     }
 }
 

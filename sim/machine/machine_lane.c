@@ -20,6 +20,26 @@ void lane_push(struct machine *machine, struct lane *lane)
     machine->ready[machine->ready_count++] = lane;
 }
 
+static void tell_held(const struct machine *machine, const struct lane *lane, enum hold hold,
+                      int32_t by)
+{
+    const int64_t now_ps = machine->engine.now_ps;
+    for (int32_t i = 0; i < machine->setup->observer_count; i++) {
+        const struct observer *observer = &machine->setup->observers[i];
+        if (observer->stream_held != NULL)
+            observer->stream_held(observer->context, lane->held_since_ps, now_ps, lane->class->idx,
+                                  lane->idx, hold, by);
+    }
+}
+
+void lane_release(struct machine *machine, struct lane *lane, enum hold hold, int32_t by)
+{
+    if (machine->are_holds_watched && lane->held_since_ps < machine->engine.now_ps)
+        tell_held(machine, lane, hold, by);
+    lane->held_since_ps = machine->engine.now_ps;
+    lane_push(machine, lane);
+}
+
 /* At the first operation of the tape of `step`, or of the next tape that has one. */
 void lane_enter_tape(struct machine *machine, struct lane *lane, int32_t step)
 {
@@ -190,7 +210,7 @@ static bool lane_play(struct machine *machine, struct lane *lane)
     case TAPE_COPY:
         return lane_is_issued(machine, lane) && copy_start(machine, lane);
     case TAPE_RECORD:
-        class_record_passed(machine, lane->class, lane->at->site, lane->step);
+        class_record_passed(machine, lane->class, lane->idx, lane->at->site, lane->step);
         return true;
     case TAPE_WAIT:
         return wait_is_over(lane);
@@ -211,6 +231,7 @@ static bool lane_play(struct machine *machine, struct lane *lane)
 static void lane_run(struct machine *machine, struct lane *lane)
 {
     const struct class_state *class = lane->class;
+    lane->held_since_ps = machine->engine.now_ps;
     while (lane->state == LANE_READY) {
         if (lane->first_epoch + lane->at->epoch >= class->epoch_start_ps.count) {
             lane->state = LANE_AWAITS_HOST;

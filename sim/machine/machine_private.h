@@ -83,10 +83,16 @@ struct tape_memory {
     struct binding after; /* the change waits for this record */
 };
 
+struct tape_issue { /* for an observer: what the host is busy with, since the epoch began */
+    const struct op *op;
+    int64_t begin_ps, end_ps, gap_ps;
+};
+
 struct tape_epoch {
     int64_t length_ps;
     struct binding until; /* the host wait at its end */
     int32_t memory_end;   /* memory changes up to this one belong to it and to earlier epochs */
+    int32_t issue_end;    /* the same of issues */
 };
 
 struct tape {
@@ -95,6 +101,10 @@ struct tape {
         struct tape_memory *items;
         int32_t count, capacity;
     } memory;
+    struct {
+        struct tape_issue *items; /* only where is_host_watched */
+        int32_t count, capacity;
+    } issues;
     struct {
         struct tape_epoch *items;
         int32_t count, capacity;
@@ -207,6 +217,7 @@ struct lane {
     int64_t first_epoch;            /* of that tape */
     int32_t kernel, batch_end;      /* in a segment */
     double copy_frac;
+    int64_t held_since_ps;        /* not ready since then */
     struct comm_state *comm;      /* of the collective at which it waits or takes part */
     const struct flow_plan *plan; /* … in which it takes part */
     struct event wake;
@@ -244,6 +255,7 @@ struct class_state {
     struct event host; /* end of the epoch */
     int32_t host_step, host_epoch;
     bool is_host_blocked, is_host_done;
+    int64_t host_blocked_since_ps;
     /* Memory in programs with timed frees. */
     struct event memory;
     int32_t memory_step, memory_idx;
@@ -333,7 +345,7 @@ struct machine {
     struct comm_state **computing_list;
     int32_t computing_count;
     struct resource_use *uses; /* NULL: nobody asks */
-    bool is_memory_watched;
+    bool is_memory_watched, is_host_watched, are_holds_watched;
     bool has_failed;
     struct event start;
 };
@@ -355,9 +367,9 @@ struct score *score_find(const struct machine *machine, const struct program *pr
 /* machine_host.c */
 void host_start(struct machine *machine, struct class_state *class);
 void host_epoch_ended(struct machine *machine, struct class_state *class);
-/* A RECORD was passed: wakes who waits for it, returns memory. */
-void class_record_passed(struct machine *machine, struct class_state *class, int32_t site,
-                         int32_t step);
+/* Stream `by` passed a RECORD: wakes who waits for it, returns memory. */
+void class_record_passed(struct machine *machine, struct class_state *class, int32_t by,
+                         int32_t site, int32_t step);
 void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,
                  int32_t step, const struct tensor *tensor, int64_t delta_bytes);
 void memory_list_due(struct machine *machine, struct class_state *class);
@@ -367,6 +379,8 @@ int64_t tensor_allocated_bytes(const struct tensor *tensor);
 /* machine_lane.c */
 /* To be run when the current event is done; nothing when the lane has ended. */
 void lane_push(struct machine *machine, struct lane *lane);
+/* The same for one that stands still: `by` ended that, a stream (-1: the host). */
+void lane_release(struct machine *machine, struct lane *lane, enum hold hold, int32_t by);
 void lanes_drain(struct machine *machine);
 void lane_enter_tape(struct machine *machine, struct lane *lane, int32_t step);
 void lane_advance(struct machine *machine, struct lane *lane);

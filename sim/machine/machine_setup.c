@@ -215,6 +215,7 @@ static void observers_set_up(struct machine *machine)
             machine->uses =
                 ARENA_ARRAY(machine->arena, struct resource_use, setup->layout->resource_count);
         machine->is_memory_watched |= setup->observers[i].memory_changed != NULL;
+        machine->are_holds_watched |= setup->observers[i].stream_held != NULL;
     }
 }
 
@@ -234,6 +235,9 @@ enum status machine_set_up(struct machine *machine)
     if (status != STATUS_OK)
         return status;
 
+    for (int32_t i = 0; i < setup->observer_count; i++)
+        machine->is_host_watched |=
+            setup->observers[i].host_issues != NULL || setup->observers[i].host_enters != NULL;
     for (int32_t i = 0; i < machine->score_count; i++)
         score_lay_out(machine, machine->scores[i]);
     machine->solver = maxmin_new(arena);

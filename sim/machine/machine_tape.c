@@ -67,6 +67,7 @@ static void writer_end_epoch(struct writer *writer, struct binding until)
     epoch->length_ps = writer->clock_ps;
     epoch->until = until;
     epoch->memory_end = writer->tape->memory.count;
+    epoch->issue_end = writer->tape->issues.count;
     writer->clock_ps = 0;
 }
 
@@ -191,6 +192,32 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
     }
 }
 
+static bool is_launch(const struct op *op)
+{
+    return op->kind == OP_SEGMENT || op->kind == OP_COLLECTIVE || op->kind == OP_SEND ||
+           op->kind == OP_RECV || op->kind == OP_COPY;
+}
+
+/* What the host is busy with, and launches that cost it nothing (ideal: host). */
+static void write_issue(struct writer *writer, const struct op *op, int64_t begin_ps)
+{
+    if (writer->clock_ps == begin_ps && !is_launch(op))
+        return;
+    struct tape_issue *item = ARENA_PUSH(writer->machine->arena, &writer->tape->issues);
+    *item = (struct tape_issue){.op = op, .begin_ps = begin_ps, .end_ps = writer->clock_ps};
+    if (op->kind == OP_SEGMENT)
+        item->gap_ps = writer->cost_ps[writer->score->program->segments.items[op->index].host_cost];
+}
+
+static void write_watched_op(struct writer *writer, const struct op *op, int32_t site)
+{
+    const int64_t begin_ps = writer->clock_ps;
+    const int32_t epoch = writer->tape->epochs.count;
+    write_op(writer, op, site);
+    if (writer->machine->is_host_watched && writer->tape->epochs.count == epoch)
+        write_issue(writer, op, begin_ps);
+}
+
 static void write_tape(struct writer *writer, const struct op_list *ops, int32_t step,
                        const int32_t *sites)
 {
@@ -205,7 +232,7 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
     writer->clock_ps = 0;
     for (int32_t i = 0; i < ops->count; i++) {
         if (plays_in(&ops->items[i], step))
-            write_op(writer, &ops->items[i], sites[i]);
+            write_watched_op(writer, &ops->items[i], sites[i]);
     }
     writer_end_epoch(writer, (struct binding){.site = -1});
 }

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "check.h"
 #include "machine_property.h"
+#include "observe/journal.h"
 
 enum { SEED = 20251, PROGRAMS = 300, KERNEL_RUNS = 2000, MAX_KERNELS = 40, EVENTS = 6 };
 
@@ -257,8 +258,63 @@ static void test_folded_or_not(void)
     check_context(NULL);
 }
 
+static bool check_entry(const struct journal *journal, const struct journal_entry *entry)
+{
+    const struct journal_stream *by =
+        &journal->classes[entry->by.class_idx].streams[entry->by.stream];
+    if (!entry->is_held && entry->performance.kind != ACTIVITY_COMMUNICATION)
+        return CHECK_TRUE(entry->end_ps - entry->begin_ps >= entry->performance.alone_ps);
+    if (!entry->is_held)
+        return CHECK_INT(by->items[entry->by.entry].begin_ps, entry->transfer_ps);
+    if (entry->hold == HOLD_HOST)
+        return CHECK_INT(entry->by.stream, -1);
+    return CHECK_INT(by->items[entry->by.entry - 1].end_ps, entry->end_ps);
+}
+
+/* From 0 on every stream's entries follow each other, and what ended a wait ended then. */
+static bool check_journal(const struct journal *journal)
+{
+    bool is_good = true;
+    for (int32_t c = 0; c < journal->class_count; c++) {
+        for (int32_t s = 0; s < TOY_STREAM_COUNT; s++) {
+            const struct journal_stream *stream = &journal->classes[c].streams[s];
+            int64_t end_ps = 0;
+            for (int32_t i = 0; i < stream->count && is_good; i++) {
+                is_good &= CHECK_INT(stream->items[i].begin_ps, end_ps);
+                is_good &= check_entry(journal, &stream->items[i]);
+                end_ps = stream->items[i].end_ps;
+            }
+        }
+    }
+    return is_good;
+}
+
+static void test_journal(void)
+{
+    for (uint32_t i = 0; i < PROGRAMS; i++) {
+        struct philox random;
+        struct toy toy;
+        philox_init(&random, SEED, i, 0, 4);
+        random_program(&random, &toy);
+        const struct machine_result bare = toy_play(&toy);
+        struct journal *journal =
+            journal_new(&toy.arena, &toy.layout, (const struct program *const *)toy.programs,
+                        toy.program_count, 0, toy.steps);
+        toy.observers[0] = journal_observer(journal);
+        toy.observer_count = 1;
+        check_context("seed %d, program %u", SEED, i);
+        bool is_good = CHECK_U64(toy_play(&toy).fingerprint, bare.fingerprint);
+        is_good &= check_journal(journal);
+        toy_release(&toy);
+        if (!is_good)
+            break;
+    }
+    check_context(NULL);
+}
+
 static const struct check_case cases[] = {
     {"random programs", test_random_programs},
+    {"journal", test_journal},
     {"segment closed form", test_segment_closed_form},
     {"folded or not", test_folded_or_not},
     {0},
