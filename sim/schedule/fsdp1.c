@@ -154,6 +154,7 @@ static void write_step(struct fsdp1_builder *builder)
     fsdp_host(fsdp, HOST_STEP, -1, 1);
     optimizer_free_gradients(fsdp);
     for (int64_t i = 0; i < fsdp->settings->grad_accum; i++) {
+        builder->syncs = fsdp_is_due(fsdp, fsdp->settings->fsdp.requires_gradient_sync, i);
         forward(builder);
         fsdp1_backward(builder);
     }

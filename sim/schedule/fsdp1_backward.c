@@ -62,24 +62,49 @@ static void reduce(struct fsdp1_builder *builder, int32_t index)
         fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_POST_BACKWARD, index, unit->reduce_scatter);
     all_reduce(builder, index);
     fsdp_free(fsdp, index, unit->reduce_input);
-    fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_POST_BACKWARD, index, unit->flat_grads);
-    fsdp_free(fsdp, index, unit->flat_grads);
+    const int32_t grads = unit->has_kept ? unit->kept_grads : unit->flat_grads;
+    fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_POST_BACKWARD, index, grads);
+    fsdp_free(fsdp, index, grads);
+    unit->has_kept = false;
 }
 
-/* The backward of the views concatenates the gradients; then the hook of the flat parameter. */
+/* 86: the backward of the views concatenates the gradients; under no_sync and behind it they are
+   added to what is there. */
+static void make_flat_gradient(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp1_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const bool stays = !builder->syncs && !unit->has_kept;
+    fsdp_alloc(fsdp, index, stays ? unit->kept_grads : unit->flat_grads);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP1_COMPUTE, index, unit->concat_grads);
+    fsdp_free_module_grads(fsdp, index);
+    if (unit->has_kept) {
+        fsdp_op(fsdp, OP_SEGMENT, FSDP1_COMPUTE, index, unit->add_grads);
+        fsdp_free(fsdp, index, unit->flat_grads);
+    }
+    unit->has_kept = unit->has_kept || stays;
+}
+
+/* 86: a strategy that keeps parameters after forward also does so under no_sync. */
+static bool frees_after_backward(const struct fsdp1_builder *builder)
+{
+    return builder->syncs ||
+           sharding_frees_after_forward(builder->fsdp.settings->fsdp.sharding_strategy);
+}
+
+/* The flat gradient, then the hook of the flat parameter. */
 static void post_backward(struct fsdp1_builder *builder, int32_t index)
 {
     const struct fsdp1_unit *unit = &builder->units[index];
     struct fsdp_builder *fsdp = &builder->fsdp;
     const bool is_trained = unit->common->sizes.trained_count > 0;
-    fsdp_alloc(fsdp, index, unit->flat_grads);
-    fsdp_op(fsdp, OP_SEGMENT, FSDP1_COMPUTE, index, unit->concat_grads);
-    fsdp_free_module_grads(fsdp, index);
+    if (is_trained)
+        make_flat_gradient(builder, index);
     fsdp_host(fsdp, HOST_HOOK, index, 1);
-    fsdp1_reshard(builder, index, true, true);
+    fsdp1_reshard(builder, index, frees_after_backward(builder), true);
     if (fsdp->settings->fsdp.backward_prefetch == PREFETCH_POST)
         prefetch(builder, index);
-    if (is_trained)
+    if (is_trained && builder->syncs)
         reduce(builder, index);
 }
 

@@ -27,9 +27,9 @@ struct fsdp1_unit {
     struct fsdp_unit *common;
     bool is_resharded; /* after forward */
     /* tensors (index into the program's table), -1: none */
-    int32_t cast, flat_params, flat_grads, reduce_input;
+    int32_t cast, flat_params, flat_grads, kept_grads, reduce_input;
     /* segments */
-    int32_t cast_shard, concat_grads, cast_unsharded_grads, pre_divide, post_divide;
+    int32_t cast_shard, concat_grads, add_grads, cast_unsharded_grads, pre_divide, post_divide;
     /* collectives */
     int32_t all_gather, all_gather_apart, reduce_scatter,
         all_reduce; /* apart: of the adapters; -1: none */
@@ -38,6 +38,7 @@ struct fsdp1_unit {
     /* state */
     bool is_gathered;
     bool is_prefetched;
+    bool has_kept;               /* kept_grads is alive: the sum of microbatches under no_sync */
     bool needs_backward_unshard; /* ran forward, not yet its pre-backward */
     int32_t post_forward_idx;    /* place in post-forward order */
 };
@@ -63,6 +64,7 @@ struct fsdp1_builder {
     int32_t *post_forward_order; /* units */
     int32_t post_forward_count;
     struct free_queue queue;
+    bool syncs; /* in this microbatch */
     bool uses_orig_params;
 };
 

@@ -74,6 +74,10 @@ static void setup_unit_tensors(struct fsdp1_builder *builder, int32_t index)
     unit->flat_grads =
         fsdp_add_unit_tensor(fsdp, index, "flat_grads", sizes->reduced_padded * param_bytes,
                              MEMORY_UNSHARDED_GRADIENTS, FSDP1_COMPUTE);
+    unit->kept_grads =
+        fsdp_add_unit_tensor(fsdp, index, "accumulated_grads",
+                             fsdp_keeps_unsharded(fsdp) ? sizes->reduced_padded * param_bytes : 0,
+                             MEMORY_UNSHARDED_GRADIENTS, FSDP1_COMPUTE);
     unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
                                               precision->reduce_dtype != precision->param_dtype
                                                   ? sizes->reduced_padded * reduce_bytes
@@ -100,6 +104,8 @@ static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
                                               (double)sizes->cast_shard * param_bytes);
     unit->concat_grads = fsdp_add_unit_pass(fsdp, index, "concat_grads", KERNEL_CHUNK_CAT, param,
                                             ((double)sizes->trained + padded) * param_bytes);
+    unit->add_grads = fsdp_add_unit_pass(fsdp, index, "add_grads", KERNEL_ELEMENTWISE, param,
+                                         unit->kept_grads >= 0 ? padded * 3 * param_bytes : 0);
     unit->cast_unsharded_grads =
         fsdp_add_unit_pass(fsdp, index, "cast_unsharded_grads", KERNEL_CAST, reduce,
                            reduce != param ? padded * (param_bytes + reduce_bytes) : 0);

@@ -8,10 +8,11 @@ static void wait_on_gather_streams(struct fsdp2_builder *builder, int32_t unit, 
 }
 
 /* 9, 11-13: issue the all-gather, unless it is under way or the unit is gathered already. */
-void fsdp2_unshard(struct fsdp2_builder *builder, int32_t index)
+void fsdp2_unshard(struct fsdp2_builder *builder, int32_t index, bool is_backward)
 {
     struct fsdp2_unit *unit = &builder->units[index];
-    if (unit->common->param_count == 0 || unit->is_pending || unit->is_unsharded)
+    if (unit->common->param_count == 0 || unit->is_pending || unit->is_unsharded ||
+        (is_backward && !unit->is_needed_in_backward))
         return;
     unit->is_pending = true;
     fsdp_alloc(&builder->fsdp, index, unit->cast);
@@ -65,12 +66,12 @@ static void pre_forward(struct fsdp2_builder *builder, int32_t index)
     if (builder->units[index].common->param_count > 0)
         fsdp_host(&builder->fsdp, HOST_HOOK_PARAM, index,
                   builder->units[index].common->param_count);
-    fsdp2_unshard(builder, index);
+    fsdp2_unshard(builder, index, false);
     fsdp2_wait_for_unshard(builder, index, false);
     /* The root has no list of units to prefetch. */
     const int64_t ahead = index > 0 ? builder->fsdp.settings->fsdp.forward_prefetch : 0;
     for (int64_t i = 1; i <= ahead && index + i < builder->fsdp.unit_count; i++)
-        fsdp2_unshard(builder, index + (int32_t)i);
+        fsdp2_unshard(builder, index + (int32_t)i, false);
 }
 
 /* 21: reshard, remember the order. */
@@ -83,12 +84,12 @@ static void post_forward(struct fsdp2_builder *builder, int32_t index)
         fsdp_free(&builder->fsdp, index, unit->params);
         unit->is_unsharded = false;
     }
+    unit->post_forward_idx = builder->post_forward_count;
     builder->post_forward_order[builder->post_forward_count++] = index;
 }
 
 static void forward(struct fsdp2_builder *builder)
 {
-    builder->post_forward_count = 0;
     builder->parked_unit = -1;
     fsdp_op(&builder->fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_FORWARD_BEGIN);
     /* 7: the gather streams wait for everything queued on compute, the optimizer included. */
@@ -112,6 +113,20 @@ static void forward(struct fsdp2_builder *builder)
     fsdp_op(&builder->fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_FORWARD_END);
 }
 
+/* 40, 53-55: what this microbatch does. */
+static void begin_microbatch(struct fsdp2_builder *builder, int64_t microbatch)
+{
+    const struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct fsdp_config *config = &fsdp->settings->fsdp;
+    const bool defers = fsdp_is_replicated(fsdp) && config->defer_all_reduce;
+    builder->syncs = fsdp_is_due(fsdp, config->requires_gradient_sync, microbatch);
+    builder->all_reduces =
+        fsdp_is_due(fsdp, defers ? MICROBATCH_LAST : MICROBATCH_EVERY, microbatch);
+    builder->reshards_after_backward =
+        fsdp_is_due(fsdp, config->reshard_after_backward, microbatch);
+    builder->is_last_backward = fsdp_is_due(fsdp, config->is_last_backward, microbatch);
+}
+
 struct program *fsdp2_build(struct arena *arena, const struct model *model,
                             const struct policy_settings *settings)
 {
@@ -125,8 +140,7 @@ struct program *fsdp2_build(struct arena *arena, const struct model *model,
     fsdp_host(&builder.fsdp, HOST_STEP, -1, 1);
     optimizer_free_gradients(&builder.fsdp);
     for (int64_t i = 0; i < settings->grad_accum; i++) {
-        builder.all_reduces = !fsdp_is_replicated(&builder.fsdp) ||
-                              !settings->fsdp.defer_all_reduce || i + 1 == settings->grad_accum;
+        begin_microbatch(&builder, i);
         forward(&builder);
         fsdp2_backward(&builder);
     }

@@ -1,18 +1,29 @@
 /* schedule/fsdp2_backward.c: FSDP2: backward, reduce-scatter, the end-of-backward callback. */
 #include "schedule/fsdp2_private.h"
 
-/* 27: gather this unit if it is not, then prefetch the one before it in post-forward order. */
+/* 27: the units of the explicit list, or the one before this in post-forward order. The root has no
+   list. */
+static void prefetch(struct fsdp2_builder *builder, int32_t index)
+{
+    const int64_t listed = builder->fsdp.settings->fsdp.backward_prefetch;
+    for (int64_t i = 1; index > 0 && i <= listed && i < index; i++)
+        fsdp2_unshard(builder, index - (int32_t)i, true);
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->post_forward_idx > 0 && (index == 0 || listed <= 0))
+        fsdp2_unshard(builder, builder->post_forward_order[unit->post_forward_idx - 1], true);
+    unit->post_forward_idx = -1;
+}
+
+/* 27: gather this unit if it is not, then prefetch. */
 static void pre_backward(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
     if (unit->common->param_count == 0)
         return;
     fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
-    fsdp2_unshard(builder, index);
+    fsdp2_unshard(builder, index, true);
     fsdp2_wait_for_unshard(builder, index, true);
-    for (int32_t i = 1; i < builder->post_forward_count; i++)
-        if (builder->post_forward_order[i] == index)
-            fsdp2_unshard(builder, builder->post_forward_order[i - 1]);
+    prefetch(builder, index);
 }
 
 /* 30d: compute waits for the oldest pending reduce-scatter and frees its input. */
@@ -26,17 +37,23 @@ static void drain_oldest_reduce(struct fsdp2_builder *builder)
         builder->pending_reduce[i] = builder->pending_reduce[i + 1];
 }
 
-/* 39: so many all-reduced shards that were cast live on; 0: all, until the end of backward. */
+/* The all-reduced shard of a unit that was cast, if it is alive. */
+static void release_reduced(struct fsdp2_builder *builder, int32_t index)
+{
+    fsdp_free_reduced(&builder->fsdp, index);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < builder->held_reduced_count; i++)
+        if (builder->held_reduced[i] != index)
+            builder->held_reduced[kept++] = builder->held_reduced[i];
+    builder->held_reduced_count = kept;
+}
+
+/* 39: so many of these live on; 0: all, until they are waited for. */
 static void drain_held_reduced(struct fsdp2_builder *builder)
 {
     const int64_t most = builder->fsdp.settings->fsdp.all_reduce_buffers;
-    if (most == 0 || builder->held_reduced_count < most)
-        return;
-    const int32_t oldest = builder->held_reduced[0];
-    fsdp_free_reduced(&builder->fsdp, oldest);
-    builder->held_reduced_count--;
-    for (int32_t i = 0; i < builder->held_reduced_count; i++)
-        builder->held_reduced[i] = builder->held_reduced[i + 1];
+    if (most > 0 && builder->held_reduced_count >= most)
+        release_reduced(builder, builder->held_reduced[0]);
 }
 
 /* 40: without an all-reduce the shard of a first microbatch is the partial sum. */
@@ -98,48 +115,108 @@ static void reduce(struct fsdp2_builder *builder, int32_t index)
     fsdp_op(fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->post_reduced);
 }
 
+/* 30a, 53: to what earlier microbatches left. */
+static void add_to_kept(struct fsdp2_builder *builder, int32_t index)
+{
+    const struct fsdp2_unit *unit = &builder->units[index];
+    if (!unit->has_kept)
+        return;
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index, unit->add_grads);
+    fsdp_free_module_grads(&builder->fsdp, index);
+}
+
+/* 30b: without a cast the gradients themselves stay. */
+static void keep_unsharded(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->has_kept)
+        return;
+    unit->has_kept = true;
+    if (unit->keep_grads < 0)
+        fsdp_free_module_grads(&builder->fsdp, index);
+    fsdp_alloc(&builder->fsdp, index, unit->kept_grads);
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index, unit->keep_grads);
+    if (unit->keep_grads >= 0)
+        fsdp_free_module_grads(&builder->fsdp, index);
+}
+
+/* 30f: into the reduce-scatter input, where the gradients end. */
+static void copy_in_gradients(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    fsdp_alloc(&builder->fsdp, index, unit->reduce_input);
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index,
+            unit->has_kept ? unit->chunk_cat_kept : unit->chunk_cat);
+    if (unit->has_kept)
+        fsdp_free(&builder->fsdp, index, unit->kept_grads);
+    else
+        fsdp_free_module_grads(&builder->fsdp, index);
+    unit->has_kept = false;
+}
+
 /* 30: reshard, wait for the buffer, copy in, reduce. */
 static void post_backward(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
-    if (unit->common->param_count == 0 || unit->has_reduced)
+    if (unit->common->param_count == 0 || unit->has_ended)
         return;
-    unit->has_reduced = true;
+    unit->has_ended = true;
     fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
     fsdp_host(&builder->fsdp, HOST_HOOK_PARAM, index, unit->common->param_count);
-    if (unit->is_unsharded) {
+    add_to_kept(builder, index);
+    if (unit->is_unsharded && builder->reshards_after_backward) {
         fsdp_free(&builder->fsdp, index, unit->params);
         unit->is_unsharded = false;
     }
     if (unit->common->sizes.trained_count == 0) /* no gradient, nothing to reduce */
         return;
+    if (!builder->syncs) {
+        keep_unsharded(builder, index);
+        return;
+    }
     while (builder->pending_reduce_count >= builder->fsdp.settings->fsdp.reduce_scatter_buffers)
         drain_oldest_reduce(builder);
-    if (unit->common->has_gradient) /* 30e */
+    if (unit->common->has_gradient) { /* 30e */
         fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, index, unit->post_reduced);
-    fsdp_alloc(&builder->fsdp, index, unit->reduce_input);
-    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index, unit->chunk_cat);
-    fsdp_free_module_grads(&builder->fsdp, index);
+        release_reduced(builder, index);
+    }
+    copy_in_gradients(builder, index);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, index, unit->reduce_ready);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_REDUCE_SCATTER, index, unit->reduce_ready);
     reduce(builder, index);
 }
 
-/* 33: root first, then traversal order; compute waits for each group's reduction in turn. */
+/* 33: compute waits for the reduction of a unit; what was gathered in vain is dropped. */
+static void finalize(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->common->has_gradient || unit->has_partial) {
+        fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, index, unit->post_reduced);
+        release_reduced(builder, index);
+    }
+    if (!unit->is_pending)
+        return;
+    unit->is_pending = false;
+    fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, index, unit->gathered);
+    fsdp_free(&builder->fsdp, index, unit->gather_buffer);
+}
+
+/* 33: root first, then traversal order. 55: before the last backward nothing is waited for, and the
+   order of forwards is kept. */
 static void end_of_backward(struct fsdp2_builder *builder)
 {
     for (int32_t i = 0; i < builder->fsdp.unit_count; i++) {
         post_backward(builder, i);
-        if (builder->units[i].common->sizes.trained_count == 0)
-            continue;
-        fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, i, builder->units[i].post_reduced);
-        fsdp_free_reduced(&builder->fsdp, i);
+        if (builder->is_last_backward)
+            finalize(builder, i);
     }
-    builder->held_reduced_count = 0;
+    for (int32_t i = 0; i < builder->fsdp.unit_count; i++)
+        builder->units[i].has_ended = false;
+    if (!builder->is_last_backward)
+        return;
+    builder->post_forward_count = 0;
     while (builder->pending_reduce_count > 0)
         drain_oldest_reduce(builder);
-    for (int32_t i = 0; i < builder->fsdp.unit_count; i++)
-        builder->units[i].has_reduced = false;
 }
 
 void fsdp2_backward(struct fsdp2_builder *builder)

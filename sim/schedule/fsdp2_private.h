@@ -22,12 +22,13 @@ enum {
 /* One FSDP group. */
 struct fsdp2_unit {
     struct fsdp_unit *common;
-    bool is_resharded;   /* after forward */
+    bool is_resharded;          /* after forward */
+    bool is_needed_in_backward; /* its backward reads its parameters, or it is not known not to */
     bool reduces_at_end; /* its inputs carry no gradient: reduced in the end-of-backward callback */
     /* tensors (index into the program's table) */
-    int32_t cast, gather_buffer, params, reduce_input, partial;
+    int32_t cast, gather_buffer, params, kept_grads, reduce_input, partial;
     /* segments */
-    int32_t copy_in, copy_out, chunk_cat, sum_partial;
+    int32_t copy_in, copy_out, keep_grads, add_grads, chunk_cat, chunk_cat_kept, sum_partial;
     /* collectives */
     int32_t all_gather, reduce_scatter, all_reduce;
     /* events */
@@ -35,8 +36,10 @@ struct fsdp2_unit {
     /* state */
     bool is_pending; /* all-gather issued, not waited for */
     bool is_unsharded;
-    bool has_reduced; /* in this backward */
-    bool has_partial; /* a microbatch left its reduced shard, not yet all-reduced */
+    bool has_ended;           /* its post-backward of this backward has run */
+    bool has_kept;            /* kept_grads is alive: the sum of earlier microbatches, unsharded */
+    int32_t post_forward_idx; /* its last place in post-forward order, −1: prefetched from */
+    bool has_partial;         /* a microbatch left its reduced shard, not yet all-reduced */
 };
 
 struct fsdp2_builder {
@@ -50,7 +53,8 @@ struct fsdp2_builder {
     int32_t pending_reduce_count;
     int32_t *held_reduced; /* HSDP: units whose all-reduced shard is alive, oldest first */
     int32_t held_reduced_count;
-    bool all_reduces; /* in this microbatch */
+    /* in this microbatch */
+    bool syncs, all_reduces, reshards_after_backward, is_last_backward;
     int32_t reduce_communicator;
 };
 
@@ -58,7 +62,7 @@ struct fsdp2_builder {
 void fsdp2_setup(struct fsdp2_builder *builder);
 
 /* fsdp2.c */
-void fsdp2_unshard(struct fsdp2_builder *builder, int32_t unit);
+void fsdp2_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
 void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
 
 /* fsdp2_backward.c */

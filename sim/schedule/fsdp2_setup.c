@@ -46,6 +46,8 @@ static void setup_units(struct fsdp2_builder *builder)
                              (role == MODULE_EMBEDDING && fsdp->model->is_tied);
         unit->is_resharded = i > 0 && reshards && !is_kept;
         unit->reduces_at_end = i == 0 || role == MODULE_EMBEDDING;
+        unit->is_needed_in_backward = i == 0 || role != MODULE_EMBEDDING || fsdp->model->is_tied ||
+                                      fsdp->settings->fsdp.unshard_in_backward;
         unit->common->optimizer_tensors = unit->common->sizes.trained_count;
     }
 }
@@ -67,17 +69,44 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
     unit->params = fsdp_add_unit_tensor(fsdp, index, "params", padded * param_bytes,
                                         MEMORY_UNSHARDED_PARAMETERS, FSDP2_COMPUTE);
     fsdp_set_pieces(fsdp, unit->params, unit->common->param_count);
+    unit->kept_grads =
+        fsdp_add_unit_tensor(fsdp, index, "accumulated_grads",
+                             fsdp_keeps_unsharded(fsdp) ? sizes->trained * reduce_bytes : 0,
+                             MEMORY_UNSHARDED_GRADIENTS, FSDP2_COMPUTE);
+    fsdp_set_pieces(fsdp, unit->kept_grads, sizes->trained_count);
     unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
                                               sizes->reduced_padded * reduce_bytes,
                                               MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
     const bool is_replicated = fsdp_is_replicated(fsdp);
     const bool defers =
-        is_replicated && fsdp->settings->fsdp.defer_all_reduce && fsdp->settings->grad_accum > 1;
+        is_replicated && fsdp->settings->fsdp.defer_all_reduce && fsdp_reduces_again(fsdp);
     unit->partial = fsdp_add_unit_tensor(fsdp, index, "partial_reduce_output",
                                          defers ? sizes->reduced_shard * reduce_bytes : 0,
                                          MEMORY_REDUCE_BUFFERS, FSDP2_REDUCE_SCATTER);
     fsdp_add_gradient_tensors(fsdp, index, FSDP2_REDUCE_SCATTER,
                               is_replicated ? FSDP2_ALL_REDUCE : FSDP2_REDUCE_SCATTER);
+}
+
+/* 53: gradients of earlier microbatches in reduce_dtype: cast or as they are, added to parameter by
+   parameter, copied into the reduce-scatter input. */
+static void setup_kept_gradients(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct precision_config *precision = &fsdp->settings->precision;
+    const enum dtype reduce = (enum dtype)precision->reduce_dtype;
+    const double param_bytes = (double)dtype_bytes((enum dtype)precision->param_dtype);
+    const double reduce_bytes = (double)dtype_bytes(reduce);
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
+    const double trained = unit->kept_grads >= 0 ? (double)sizes->trained : 0;
+    const bool casts = precision->reduce_dtype != precision->param_dtype;
+    unit->keep_grads = fsdp_add_param_passes(fsdp, index, "keep_grads", KERNEL_CAST, reduce,
+                                             casts ? trained * (param_bytes + reduce_bytes) : 0);
+    unit->add_grads = fsdp_add_param_passes(fsdp, index, "add_grads", KERNEL_ELEMENTWISE, reduce,
+                                            trained * (2 * reduce_bytes + param_bytes));
+    unit->chunk_cat_kept = fsdp_add_unit_pass(
+        fsdp, index, "chunk_cat_kept", KERNEL_CHUNK_CAT, reduce,
+        trained > 0 ? (trained + (double)sizes->reduced_padded) * reduce_bytes : 0);
 }
 
 static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
@@ -99,6 +128,7 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     unit->chunk_cat = fsdp_add_unit_pass(fsdp, index, "chunk_cat", KERNEL_CHUNK_CAT, reduce,
                                          (double)sizes->trained * param_bytes +
                                              (double)sizes->reduced_padded * reduce_bytes);
+    setup_kept_gradients(builder, index);
     unit->sum_partial = fsdp_add_unit_pass(
         fsdp, index, "sum_partial", KERNEL_ELEMENTWISE, reduce,
         unit->partial >= 0 ? (double)sizes->reduced_shard * 3 * reduce_bytes : 0);
@@ -140,7 +170,10 @@ void fsdp2_setup(struct fsdp2_builder *builder)
     setup_streams(builder);
     fsdp_assign_units(fsdp);
     setup_units(builder);
-    builder->post_forward_order = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
+    const bool is_kept = fsdp->settings->fsdp.is_last_backward == MICROBATCH_LAST;
+    builder->post_forward_order =
+        ARENA_ARRAY(fsdp->arena, int32_t,
+                    fsdp->unit_count * (is_kept ? (int32_t)fsdp->settings->grad_accum : 1));
     builder->pending_reduce = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count + 1);
     builder->held_reduced = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
     for (int32_t i = 0; i < fsdp->unit_count; i++)

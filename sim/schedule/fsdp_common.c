@@ -68,6 +68,23 @@ int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const cha
     return fsdp_add_pass(builder, name, kind, dtype, bytes, false);
 }
 
+int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const char *what,
+                              enum kernel_kind kind, enum dtype dtype, double bytes)
+{
+    const int32_t count = builder->units[unit].sizes.trained_count;
+    if (bytes <= 0 || count == 0)
+        return -1;
+    const char *name = arena_printf(builder->arena, "%s(%s)", what, builder->units[unit].name);
+    struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count);
+    for (int32_t i = 0; i < count; i++)
+        kernels[i] = (struct kernel){
+            .name = name, .kind = kind, .dtype = dtype, .bytes = bytes / (double)count};
+    return fsdp_add_segment(builder, (struct segment){.name = name,
+                                                      .kernels = kernels,
+                                                      .kernel_count = count,
+                                                      .host_cost = HOST_KERNEL});
+}
+
 void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces)
 {
     if (tensor >= 0)

@@ -11,6 +11,22 @@ bool fsdp_is_replicated(const struct fsdp_builder *builder)
     return builder->settings->replicate_group.ranks > 1;
 }
 
+bool fsdp_is_due(const struct fsdp_builder *builder, int when, int64_t microbatch)
+{
+    return when == MICROBATCH_EVERY || microbatch + 1 == builder->settings->grad_accum;
+}
+
+bool fsdp_reduces_again(const struct fsdp_builder *builder)
+{
+    return builder->settings->grad_accum > 1 && !fsdp_keeps_unsharded(builder);
+}
+
+bool fsdp_keeps_unsharded(const struct fsdp_builder *builder)
+{
+    return builder->settings->grad_accum > 1 &&
+           builder->settings->fsdp.requires_gradient_sync == MICROBATCH_LAST;
+}
+
 void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int stream,
                                int cast_stream)
 {
@@ -26,7 +42,7 @@ void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t index, int 
     unit->sharded_grads = fsdp_add_unit_tensor(builder, index, "sharded_grads", stored,
                                                MEMORY_GRADIENTS, casts ? cast_stream : stream);
     unit->cast_grads_output = fsdp_add_unit_tensor(
-        builder, index, "cast_grads", casts && builder->settings->grad_accum > 1 ? stored : 0,
+        builder, index, "cast_grads", casts && fsdp_reduces_again(builder) ? stored : 0,
         MEMORY_TEMPORARIES, cast_stream);
 }
 
@@ -43,7 +59,7 @@ void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
                            reduce != storage ? shard * (reduce_bytes + storage_bytes) : 0);
     unit->accumulate =
         fsdp_add_unit_pass(builder, index, "accumulate_grads", KERNEL_ELEMENTWISE, storage,
-                           builder->settings->grad_accum > 1 ? shard * 3 * storage_bytes : 0);
+                           fsdp_reduces_again(builder) ? shard * 3 * storage_bytes : 0);
 }
 
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t index)

@@ -95,6 +95,9 @@ int32_t fsdp_add_unit_tensor(struct fsdp_builder *builder, int32_t unit, const c
                              int64_t bytes, enum memory_category category, int stream);
 int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const char *what,
                            enum kernel_kind kind, enum dtype dtype, double bytes);
+/* … of so many bytes in all, a kernel for each trained parameter. */
+int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const char *what,
+                              enum kernel_kind kind, enum dtype dtype, double bytes);
 void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces);
 /* The unit in the program's table; its bytes follow from the padded size. */
 const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t unit);
@@ -146,6 +149,11 @@ void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
 void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t unit, int stream,
                                int cast_stream);
 void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t unit);
+/* Whether this microbatch of the step does what a key says (enum microbatches). */
+bool fsdp_is_due(const struct fsdp_builder *builder, int when, int64_t microbatch);
+/* Whether gradients are reduced more than once a step; whether some are kept unsharded. */
+bool fsdp_reduces_again(const struct fsdp_builder *builder);
+bool fsdp_keeps_unsharded(const struct fsdp_builder *builder);
 /* Where the reduce-scatter writes: without a cast the reduced shard is the gradient itself. */
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t unit);
 /* The reduced shard becomes, or is added to, the sharded gradient. */

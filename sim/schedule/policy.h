@@ -31,22 +31,29 @@ enum sharding_strategy {
     SHARDING_NONE            /* NO_SHARD: all-reduce of the flat gradient, no gather */
 };
 enum backward_prefetch {
-    PREFETCH_PRE,  /* BACKWARD_PRE: before the gradient computation of the unit */
-    PREFETCH_POST, /* BACKWARD_POST: behind it, before its reduce-scatter is issued */
-    PREFETCH_NONE
+    PREFETCH_PRE = -1,  /* BACKWARD_PRE: before the gradient computation of the unit */
+    PREFETCH_POST = -2, /* BACKWARD_POST: behind it, before its reduce-scatter is issued */
+    PREFETCH_NONE = -3
 };
+
+/* In which microbatches of a step something is done. */
+enum microbatches { MICROBATCH_EVERY, MICROBATCH_LAST };
 
 struct fsdp_config {
     int api;
     int wrap;
     int64_t reshard_after_forward; /* 0, 1; fsdp2 */
     int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
-    int sharding_strategy;         /* fsdp1, as the three below */
-    int backward_prefetch;
+    int64_t backward_prefetch;     /* fsdp1: enum backward_prefetch; fsdp2: units, < 0: default */
+    bool unshard_in_backward;      /* fsdp2: of embeddings */
+    int sharding_strategy;         /* fsdp1, as the two below */
     bool limit_all_gathers;
     bool use_orig_params;
     int64_t reduce_scatter_buffers;
     bool separate_reduce_scatter_communicator;
+    int requires_gradient_sync; /* enum microbatches, as the two below; fsdp1: no_sync */
+    int reshard_after_backward; /* fsdp2 */
+    int is_last_backward;       /* fsdp2: which backwards end with waiting for reductions */
     bool defer_all_reduce;      /* fsdp2, HSDP: not before the last microbatch */
     int64_t all_reduce_buffers; /* fsdp2, HSDP: 0: all, until the end of backward */
 };

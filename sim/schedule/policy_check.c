@@ -110,8 +110,9 @@ static const struct {
     int apis;
     const char *hint;
 } owned_keys[] = {
-    {"fsdp.backward_prefetch", FOR_FSDP1,
-     "it belongs to 'api: fsdp1'; fsdp2 always prefetches the unit before"},
+    {"fsdp.backward_prefetch", FOR_FSDP2 | FOR_FSDP1,
+     "it belongs to fsdp2 and fsdp1; zero3 has 'zero.prefetch_bucket_size'"},
+    {"fsdp.unshard_in_backward", FOR_FSDP2, "it belongs to 'api: fsdp2'"},
     {"fsdp.sharding_strategy", FOR_FSDP1,
      "it belongs to 'api: fsdp1'; with fsdp2 say 'reshard_after_forward'"},
     {"fsdp.limit_all_gathers", FOR_FSDP1,
@@ -123,6 +124,11 @@ static const struct {
      "it belongs to 'api: fsdp2'; fsdp1 waits for no reduce-scatter before the end"},
     {"fsdp.separate_reduce_scatter_communicator", FOR_FSDP2,
      "it belongs to 'api: fsdp2'; fsdp1 has one communicator"},
+    {"fsdp.requires_gradient_sync", FOR_FSDP2 | FOR_FSDP1,
+     "it belongs to fsdp2 and fsdp1; ddp has 'ddp.no_sync'"},
+    {"fsdp.reshard_after_backward", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; fsdp1 keeps parameters under no_sync with shard_grad_op"},
+    {"fsdp.is_last_backward", FOR_FSDP2, "it belongs to 'api: fsdp2'"},
     {"fsdp.defer_all_reduce", FOR_FSDP2,
      "it belongs to 'api: fsdp2'; fsdp1 all-reduces behind each reduce-scatter"},
     {"fsdp.all_reduce_buffers", FOR_FSDP2, "it belongs to 'api: fsdp2'"},
@@ -171,6 +177,26 @@ static void check_strategy(struct config *config, const struct fsdp_config *fsdp
                      "this sharding strategy of fsdp1 has no replicas");
 }
 
+/* Words are fsdp1's, numbers fsdp2's. */
+static void check_prefetch(struct config *config, const struct fsdp_config *fsdp)
+{
+    if (fsdp->api == API_FSDP2 && fsdp->backward_prefetch < 0 &&
+        config_is_set(config, "fsdp.backward_prefetch"))
+        config_error(config, "fsdp.backward_prefetch",
+                     "a number of units, or leave it out: the unit before is prefetched",
+                     "'backward_prefetch: %s' means nothing for 'api: fsdp2'",
+                     config_value(config, "fsdp.backward_prefetch"));
+    if (fsdp->api == API_FSDP1 && fsdp->backward_prefetch > 0)
+        config_error(config, "fsdp.backward_prefetch", "pre, post or none",
+                     "fsdp1 has no list of units to prefetch");
+    if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
+        config_error(config, "fsdp.forward_prefetch", "true or false",
+                     "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
+    if (fsdp->api == API_FSDP2 && !fsdp->unshard_in_backward && fsdp->wrap == WRAP_BLOCK)
+        config_error(config, "fsdp.unshard_in_backward", "'wrap: torchtitan'",
+                     "with 'wrap: block' the embedding is in the root, which stays gathered");
+}
+
 static void check_keys(struct config *config, const struct fsdp_config *fsdp,
                        const struct mesh_config *mesh)
 {
@@ -189,9 +215,7 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp,
                      "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
     if (fsdp->api == API_FSDP1)
         check_strategy(config, fsdp, mesh);
-    if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
-        config_error(config, "fsdp.forward_prefetch", "true or false",
-                     "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
+    check_prefetch(config, fsdp);
 }
 
 /* ---- what can be played --------------------------------------------------------------------- */

@@ -27,6 +27,11 @@ static const struct choice forward_prefetch_choices[] = {
 static const struct choice all_reduce_buffer_choices[] = {
     {"all", 0, "until the end of backward (PyTorch before mid-2026)"}, {0}};
 
+static const struct choice microbatch_choices[] = {
+    {"every", MICROBATCH_EVERY, "every microbatch"},
+    {"last", MICROBATCH_LAST, "the last microbatch of a step"},
+    {0}};
+
 static const struct choice sharding_choices[] = {
     {"full_shard", SHARDING_FULL, "free a unit after its forward, gather it again for backward"},
     {"shard_grad_op", SHARDING_GRAD_OP, "keep units gathered from forward to backward"},
@@ -100,11 +105,20 @@ static const struct field fsdp_fields[] = {
      .choices = sharding_choices,
      .help = "fsdp1: what reshard_after_forward is to fsdp2"},
     {.key = "backward_prefetch",
-     .kind = FIELD_ENUM,
+     .kind = FIELD_COUNT,
      .offset = offsetof(struct fsdp_config, backward_prefetch),
      .default_text = "pre",
+     .min = 1,
+     .max = 1024,
      .choices = backward_prefetch_choices,
-     .help = "fsdp1: when the next unit of backward is gathered"},
+     .help = "fsdp1: when the next unit of backward is gathered; fsdp2: so many units before this "
+             "one, explicitly (left out: the one before it in post-forward order)"},
+    {.key = "unshard_in_backward",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, unshard_in_backward),
+     .default_text = "true",
+     .help = "fsdp2: false: the embedding, whose backward needs no weights, is not gathered for it "
+             "(set_unshard_in_backward)"},
     {.key = "limit_all_gathers",
      .kind = FIELD_BOOL,
      .offset = offsetof(struct fsdp_config, limit_all_gathers),
@@ -128,6 +142,27 @@ static const struct field fsdp_fields[] = {
      .offset = offsetof(struct fsdp_config, separate_reduce_scatter_communicator),
      .default_text = "false",
      .help = "reduce-scatter on a communicator of its own, so that it may overlap all-gathers"},
+    {.key = "requires_gradient_sync",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, requires_gradient_sync),
+     .default_text = "every",
+     .choices = microbatch_choices,
+     .help = "microbatches that reduce their gradients; before, they are summed unsharded (fsdp2: "
+             "set_requires_gradient_sync; fsdp1: no_sync)"},
+    {.key = "reshard_after_backward",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, reshard_after_backward),
+     .default_text = "every",
+     .choices = microbatch_choices,
+     .help = "fsdp2: microbatches that free the parameters behind backward; the others leave them "
+             "for the next forward (set_reshard_after_backward)"},
+    {.key = "is_last_backward",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct fsdp_config, is_last_backward),
+     .default_text = "every",
+     .choices = microbatch_choices,
+     .help = "fsdp2: microbatches whose backward ends with waiting for all reductions "
+             "(set_is_last_backward)"},
     {.key = "defer_all_reduce",
      .kind = FIELD_BOOL,
      .offset = offsetof(struct fsdp_config, defer_all_reduce),

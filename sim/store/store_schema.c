@@ -125,7 +125,7 @@ static const struct swept_key {
     {"reshard_after_forward", "fsdp.reshard_after_forward", "free gathered parameters", false,
      NULL},
     {"forward_prefetch", "fsdp.forward_prefetch", "units gathered ahead, forward", true, NULL},
-    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward (fsdp1)", false, NULL},
+    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward", false, NULL},
     {"nic_bandwidth", "cluster.host.nics.bandwidth", "of one NIC and direction", false,
      "cluster.host.nics.link.bandwidth"},
     {"seed", "simulate.seed", "random seed", true, NULL},

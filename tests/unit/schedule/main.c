@@ -7,6 +7,8 @@ int main(int argc, char **argv)
                                          {"fsdp2_backward", backward_cases},
                                          {"fsdp2_units", units_cases},
                                          {"fsdp2_memory", memory_cases},
+                                         {"fsdp2_options", fsdp2_options_cases},
+                                         {"accumulation", accumulation_cases},
                                          {"mesh", mesh_cases},
                                          {"policy", policy_cases},
                                          {"optimizer", optimizer_cases},

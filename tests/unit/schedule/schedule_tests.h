@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "played.h"
+#include "program_balance.h"
 #include "program_text.h"
 
 #define TWO_BLOCKS "tests/golden/two-blocks.yaml"
@@ -13,6 +14,8 @@ extern const struct check_case forward_cases[];
 extern const struct check_case backward_cases[];
 extern const struct check_case units_cases[];
 extern const struct check_case memory_cases[];
+extern const struct check_case fsdp2_options_cases[];
+extern const struct check_case accumulation_cases[];
 extern const struct check_case mesh_cases[];
 extern const struct check_case policy_cases[];
 extern const struct check_case optimizer_cases[];

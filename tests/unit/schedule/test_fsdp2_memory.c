@@ -156,6 +156,21 @@ static void test_explicit_prefetch(void)
                                                                  .reduce_inputs = 1});
 }
 
+/* k units behind in backward: parameters, k buffers, gradients, the input before: (2 + 2 k + 2 + 4)
+   U; behind a copy-in (2 k + 2 + 4) U. */
+static void test_backward_list(void)
+{
+    for (int k = 1; k <= 2; k++) {
+        const char *const overrides[] = {MIXED "; fsdp.backward_prefetch=1",
+                                         MIXED "; fsdp.backward_prefetch=2"};
+        check_held(overrides[k - 1], &(struct held){.forward = 4,
+                                                    .backward = 8 + 2 * k,
+                                                    .behind_reduce = 6 + 2 * k,
+                                                    .forward_pools = {2, 4},
+                                                    .reduce_inputs = 1});
+    }
+}
+
 /* A second reduce-scatter input: 4 U more. */
 static void test_two_inputs(void)
 {
@@ -199,6 +214,7 @@ const struct check_case memory_cases[] = {
     {"45: fp32", test_fp32},
     {"44: kept after forward", test_kept},
     {"42: explicit prefetch", test_explicit_prefetch},
+    {"27, 45: a list in backward", test_backward_list},
     {"two reduce-scatter inputs", test_two_inputs},
     {"46: constant in the number of units", test_constant_in_units},
     {"as the machine counts", test_states},

@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "program_balance.h"
 #include "schedule_tests.h"
 
 enum { U = 1000000, P = 4 * U };

@@ -28,7 +28,19 @@ static const struct {
     const char *overrides;
     const char *text;
 } meaningless[] = {
-    {"fsdp.backward_prefetch=pre", "'backward_prefetch' means nothing for 'api: fsdp2'"},
+    {"fsdp.backward_prefetch=pre", "'backward_prefetch: pre' means nothing for 'api: fsdp2'"},
+    {"fsdp={api: fsdp1, backward_prefetch: 2}", "fsdp1 has no list of units to prefetch"},
+    {"fsdp={api: ddp, backward_prefetch: 2}", "'backward_prefetch' means nothing for 'api: ddp'"},
+    {"fsdp={api: fsdp1, unshard_in_backward: false}",
+     "'unshard_in_backward' means nothing for 'api: fsdp1'"},
+    {"fsdp={api: ddp, requires_gradient_sync: last}",
+     "'requires_gradient_sync' means nothing for 'api: ddp'"},
+    {"fsdp={api: fsdp1, reshard_after_backward: last}",
+     "'reshard_after_backward' means nothing for 'api: fsdp1'"},
+    {"fsdp={api: fsdp1, is_last_backward: last}",
+     "'is_last_backward' means nothing for 'api: fsdp1'"},
+    {"fsdp={wrap: block, unshard_in_backward: false}",
+     "with 'wrap: block' the embedding is in the root"},
     {"train.precision.master_dtype=fp32", "'api: fsdp2' keeps no separate master copy"},
     {"ddp.bucket_cap_mb=25", "'ddp' means nothing for 'api: fsdp2'"},
     {"zero.overlap_comm=true", "'zero' means nothing for 'api: fsdp2'"},
