@@ -3,10 +3,15 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {
-        {"states", states_cases},         {"activations", activations_cases},
-        {"volumes", volumes_cases},       {"engine", engine_cases},
-        {"crosscheck", crosscheck_cases}, {"cases", cases_cases},
-        {"network", network_cases},       {0}};
+    const struct check_suite suites[] = {{"states", states_cases},
+                                         {"activations", activations_cases},
+                                         {"volumes", volumes_cases},
+                                         {"engine", engine_cases},
+                                         {"crosscheck", crosscheck_cases},
+                                         {"cases", cases_cases},
+                                         {"cases in time", cases_time_cases},
+                                         {"cases in memory", cases_memory_cases},
+                                         {"network", network_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

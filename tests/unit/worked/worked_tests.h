@@ -20,6 +20,8 @@ extern const struct check_case volumes_cases[];
 extern const struct check_case engine_cases[];
 extern const struct check_case crosscheck_cases[];
 extern const struct check_case cases_cases[];
+extern const struct check_case cases_time_cases[];
+extern const struct check_case cases_memory_cases[];
 extern const struct check_case network_cases[];
 
 #endif

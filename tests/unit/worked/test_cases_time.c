@@ -1,0 +1,310 @@
+/* tests/unit/worked/test_cases_time.c: what users met, in time (configs/cases), by hand. */
+#include <string.h>
+
+#include "worked_tests.h"
+
+/*
+ * Eight units on a machine of round numbers: gather and scatter 0.15 ms, forward 0.4, backward 0.8;
+ * each hook takes the host 1 ms, so that it is behind everywhere. Forward: every gather is seen.
+ * Backward: the first gather; the gather of the next unit is issued with the backward of this one
+ * and hidden; each scatter is issued a hook later, alone: 8 + 1 + 8 times 0.15 ms. Explicit
+ * prefetch hides seven gathers of forward. A host that costs nothing: the first and the last.
+ */
+#define SMALL_UNITS                                                                                \
+    "model={family: abstract, units: [{repeat: 8, parameters: 150000, forward: 0.4 ms, "           \
+    "backward: 0.8 ms}]}; cluster=ideal-2x1gbs; train.max_grad_norm=0; "                           \
+    "train.precision={param_dtype: bf16, reduce_dtype: bf16, storage_dtype: fp32}; "               \
+    "simulate.ideal=[copies, optimizer]; "
+
+static void test_host_behind_by_hand(void)
+{
+    static const struct {
+        const char *overrides;
+        double exposed_s;
+    } rows[] = {
+        {SMALL_UNITS "cluster.host.cpu.hook.time=1ms", 17 * 0.15e-3},
+        {SMALL_UNITS "cluster.host.cpu.hook.time=1ms; fsdp.forward_prefetch=1", 10 * 0.15e-3},
+        {SMALL_UNITS, 2 * 0.15e-3},
+        {SMALL_UNITS "fsdp.forward_prefetch=1", 2 * 0.15e-3}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, "cases/host-behind", rows[i].overrides)) {
+            CHECK_NEAR(played.outcome.exposed_comm_s, rows[i].exposed_s, EXACT);
+            CHECK_NEAR(played.outcome.compute_s, 8 * 1.2e-3, EXACT);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* GPT-2 on 512 tokens: more idle than compute, which is the host's doing; explicit prefetch shows
+   less communication, and the step stays what the host takes. */
+static void test_host_behind(void)
+{
+    struct played implicit, explicit_one, fast;
+    if (played_play(&implicit, "cases/host-behind", NULL) &&
+        played_play(&explicit_one, "cases/host-behind", "fsdp.forward_prefetch=1") &&
+        played_play(&fast, "cases/host-behind", "simulate.ideal=host")) {
+        CHECK_TEXT(implicit.outcome.bottleneck, "host");
+        CHECK_TRUE(implicit.outcome.idle_s > implicit.outcome.compute_s);
+        CHECK_TRUE(explicit_one.outcome.exposed_comm_s < implicit.outcome.exposed_comm_s);
+        CHECK_NEAR(explicit_one.outcome.step_time_s, implicit.outcome.step_time_s, 0.02);
+        CHECK_TRUE(fast.outcome.exposed_comm_s < 0.5 * implicit.outcome.exposed_comm_s);
+    }
+    played_release(&implicit);
+    played_release(&explicit_one);
+    played_release(&fast);
+}
+
+struct slope {
+    const char *config, *overrides;
+    double forward_s, backward_s; /* a unit */
+};
+
+/* What as many units more add. */
+static void check_slope(const struct slope *row, int32_t units)
+{
+    double forward_s[2] = {0}, backward_s[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        struct played played;
+        char overrides[160];
+        snprintf(overrides, sizeof(overrides), "model.repeat=%d; %s", i + 1, row->overrides);
+        if (played_play(&played, row->config, overrides)) {
+            forward_s[i] = played.outcome.forward_s;
+            backward_s[i] = played.outcome.backward_s;
+        }
+        played_release(&played);
+    }
+    check_context("%s %s", row->config, row->overrides);
+    CHECK_NEAR((forward_s[1] - forward_s[0]) / units, row->forward_s, EXACT);
+    CHECK_NEAR((backward_s[1] - backward_s[0]) / units, row->backward_s, EXACT);
+    check_context(NULL);
+}
+
+#define FAST_BACKWARD                                                                              \
+    "model.units=[{repeat: 16, parameters: 15000000, forward: 10 ms, backward: 10 ms}]; "
+#define SEPARATE "fsdp.separate_reduce_scatter_communicator=true"
+
+/* Shared: max(B, 15 + 15); separate: max(B, 15, 15). */
+static void test_one_communicator(void)
+{
+    static const struct slope rows[] = {
+        {"cases/one-communicator", "", 0.015, 0.030},
+        {"cases/one-communicator", SEPARATE, 0.015, 0.020},
+        {"cases/one-communicator", FAST_BACKWARD, 0.015, 0.030},
+        {"cases/one-communicator", FAST_BACKWARD SEPARATE, 0.015, 0.015},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_slope(&rows[i], 16);
+}
+
+/*
+ * Two hosts of one GPU, units of 15 million parameters in bf16: half of 30 MB leaves a GPU for each
+ * gather and scatter. Beside a backward of 24 ms the knee is where 30 MB take 24 ms: 1.25 GB/s,
+ * 10 Gb/s; in forward, one gather beside 12 ms, the same.
+ */
+#define ACROSS                                                                                     \
+    "model={family: abstract, units: [{repeat: 16, parameters: 15000000, forward: 12 ms, "         \
+    "backward: 24 ms}]}; cluster=ideal-10gbps; nodes=2; cluster.host.nics.link.bandwidth="
+
+static void test_knee(void)
+{
+    static const struct slope rows[] = {
+        {"cases/one-communicator", ACROSS "5Gbps", 0.024, 0.048},
+        {"cases/one-communicator", ACROSS "8Gbps", 0.015, 0.030},
+        {"cases/one-communicator", ACROSS "10Gbps", 0.012, 0.024},
+        {"cases/one-communicator", ACROSS "25Gbps", 0.012, 0.024},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        double forward_s[2] = {0}, backward_s[2] = {0};
+        check_context("%s", rows[i].overrides);
+        for (int k = 0; k < 2; k++) {
+            char overrides[256];
+            snprintf(overrides, sizeof(overrides), "%s; model.repeat=%d", rows[i].overrides, k + 1);
+            if (played_play(&played, rows[i].config, overrides)) {
+                forward_s[k] = played.outcome.forward_s;
+                backward_s[k] = played.outcome.backward_s;
+                if (i == 0)
+                    CHECK_TEXT(played.outcome.bottleneck, "NIC out (ideal)");
+                if (i == 3)
+                    CHECK_TEXT(played.outcome.bottleneck, "compute");
+            }
+            played_release(&played);
+        }
+        CHECK_NEAR((forward_s[1] - forward_s[0]) / 16, rows[i].forward_s, EXACT);
+        CHECK_NEAR((backward_s[1] - backward_s[0]) / 16, rows[i].backward_s, EXACT);
+    }
+    check_context(NULL);
+}
+
+/* One host: hidden. Sixteen over 4 x 100 Gb/s: seen, and the NICs bind; over four times that, not.
+ */
+static void test_across_hosts(void)
+{
+    static const struct {
+        const char *overrides, *bottleneck;
+        double least, most; /* overlap */
+    } rows[] = {{"nodes=1", "compute", 0.94, 1},
+                {"", "NIC out (efa100-p4d)", 0, 0.6},
+                {"cluster.host.nics.link.bandwidth=400Gbps", "compute", 0.9, 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, "cases/overlap-lost-across-hosts", rows[i].overrides)) {
+            CHECK_TRUE(played.outcome.overlap_fraction >= rows[i].least);
+            CHECK_TRUE(played.outcome.overlap_fraction <= rows[i].most);
+            CHECK_TEXT(played.outcome.bottleneck, rows[i].bottleneck);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+static bool warns(const struct outcome *outcome, const char *word)
+{
+    for (int32_t i = 0; i < outcome->warning_count; i++)
+        if (strstr(outcome->warnings[i], word) != NULL)
+            return true;
+    return false;
+}
+
+/* Overlap that costs nothing is a shorter step, and is said to be optimistic. */
+static void test_beside_collectives(void)
+{
+    struct played real, ideal;
+    if (played_play(&real, "cases/slower-beside-collectives", NULL) &&
+        played_play(&ideal, "cases/slower-beside-collectives", "simulate.ideal=contention")) {
+        CHECK_TRUE(!warns(&real.outcome, "optimistic"));
+        CHECK_TRUE(warns(&ideal.outcome, "optimistic"));
+        /* Kernels lose no more than the time of the collectives allows at the published factors:
+           what takes t beside them takes between t / 2.5 and t alone. */
+        const double lost_s = real.outcome.compute_s - ideal.outcome.compute_s;
+        CHECK_TRUE(lost_s > 0.2 * real.outcome.comm_s * (1 - 1 / 1.7));
+        CHECK_TRUE(lost_s < real.outcome.comm_s * (1 - 1 / 2.5));
+    }
+    played_release(&real);
+    played_release(&ideal);
+}
+
+/*
+ * Gather and scatter 7/8 · 90 MB / 450 GB/s = 0.175 ms; all-reduce of 11.25 MB between two hosts at
+ * 50 GB/s: 0.225 ms. Beside each other: max(B, 0.35, 0.225) a unit in backward; one after the other
+ * would be 0.575.
+ */
+static void test_hybrid(void)
+{
+    static const struct slope rows[] = {
+        {"cases/hybrid-all-reduce", "", 0.175e-3, 0.350e-3},
+        {"cases/hybrid-all-reduce",
+         "model.units=[{repeat: 16, parameters: 45000000, forward: 0.1 ms, backward: 0.4 ms}]",
+         0.175e-3, 0.4e-3},
+        /* A network half as fast: the all-reduce takes 0.45 ms and bounds backward alone. */
+        {"cases/hybrid-all-reduce", "cluster.host.nics.link.bandwidth=25GB/s", 0.175e-3, 0.450e-3},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_slope(&rows[i], 16);
+}
+
+/* Published: 7.18 / 9.37 = 0.766 of the MFU. All communication, 0.75; where the wire is fast the
+   two are one within the host's gap between steps. */
+static void test_accumulation(void)
+{
+    static const char twice[] = "train.micro_batch=3; train.grad_accum=2; ";
+    static const struct {
+        const char *cluster;
+        double ratio, tolerance;
+    } rows[] = {{"cluster=dgx-h100-25gbe", 0.75, 0.01}, {"cluster=dgx-h100; nodes=1", 1, 0.04}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played once, two;
+        char overrides[128];
+        snprintf(overrides, sizeof(overrides), "%s%s", twice, rows[i].cluster);
+        if (played_play(&once, "cases/accumulation-traffic", rows[i].cluster) &&
+            played_play(&two, "cases/accumulation-traffic", overrides)) {
+            CHECK_NEAR(two.outcome.mfu / once.outcome.mfu, rows[i].ratio, rows[i].tolerance);
+            /* But for the norm's four bytes each GPU sends twice as much. */
+            CHECK_NEAR(two.outcome.comm_bytes_per_gpu, 2 * once.outcome.comm_bytes_per_gpu, 1e-6);
+        }
+        played_release(&once);
+        played_release(&two);
+    }
+}
+
+/*
+ * gpt2-xl: 48 blocks of twelve tensors, two tables and the final norm's two: 580; FSDP1 has 49 flat
+ * shards. At 1 ms a tensor the host bounds the optimizer: norm and update, 2 · 531 ms between them.
+ */
+static void test_many_tensors(void)
+{
+    static const char slow[] = "cluster.host.cpu.optimizer_param.time=1ms; ";
+    struct played each, flat;
+    char overrides[128];
+    snprintf(overrides, sizeof(overrides), "%sfsdp={api: fsdp1}", slow);
+    if (played_play(&each, "cases/many-small-weights", slow) &&
+        played_play(&flat, "cases/many-small-weights", overrides)) {
+        CHECK_NEAR(each.outcome.step_time_s - flat.outcome.step_time_s, 2 * (580 - 49) * 1e-3,
+                   0.05);
+        CHECK_TRUE(each.outcome.optimizer_s > 1);
+        CHECK_TRUE(flat.outcome.optimizer_s < 0.1);
+    }
+    played_release(&each);
+    played_release(&flat);
+    /* As measured hosts are: a larger share of the step. */
+    if (played_play(&each, "cases/many-small-weights", NULL) &&
+        played_play(&flat, "cases/many-small-weights", "fsdp={api: fsdp1}"))
+        CHECK_TRUE(each.outcome.optimizer_s / each.outcome.step_time_s >
+                   3 * flat.outcome.optimizer_s / flat.outcome.step_time_s);
+    played_release(&each);
+    played_release(&flat);
+}
+
+/*
+ * 96 collectives of 15 ms are 1.440 s of self time. In backward gathers and scatters run side by
+ * side: forward 32 · 15 + 10, then a unit every 15 ms from the first backward on, whose gather was
+ * issued 10 ms before forward ended: 0.495 s. Their union is the step but for nothing: 0.985 s, of
+ * which 0.640 s is beside compute.
+ */
+static void test_union(void)
+{
+    struct played played;
+    if (played_play(&played, "cases/sum-of-self-times", NULL)) {
+        const struct outcome *outcome = &played.outcome;
+        double self_s = 0;
+        for (int32_t i = 0; i < outcome->collective_count; i++)
+            self_s += (double)outcome->collectives[i].count * outcome->collectives[i].alone_s;
+        CHECK_NEAR(self_s, 96 * 0.015, EXACT);
+        CHECK_NEAR(outcome->step_time_s, 0.490 + 0.495, EXACT);
+        CHECK_NEAR(outcome->exposed_comm_s, 0.985 - 0.640, EXACT);
+        CHECK_TRUE(self_s - outcome->compute_s > 2 * outcome->exposed_comm_s);
+    }
+    played_release(&played);
+}
+
+/* 6,738,415,616 parameters of 2 B, of which one GPU receives half, over 16 lanes of PCIe 4 that
+   carry 25.2 GB/s: 0.267 s a forward at least; reported: 0.4 s a token. */
+static void test_weights_over_pcie(void)
+{
+    struct played played;
+    if (played_play(&played, "cases/weights-over-pcie", NULL)) {
+        const double bound_s = 6738415616.0 * 2 / 2 / 25.2e9;
+        CHECK_TRUE(played.outcome.forward_s > bound_s);
+        CHECK_TRUE(played.outcome.forward_s < 2 * bound_s);
+        CHECK_NEAR(played.outcome.forward_s, 1 / 2.5, 0.10);
+        CHECK_TRUE(played.outcome.exposed_comm_s > played.outcome.compute_s);
+    }
+    played_release(&played);
+}
+
+const struct check_case cases_time_cases[] = {{"host behind: by hand", test_host_behind_by_hand},
+                                              {"host behind: GPT-2", test_host_behind},
+                                              {"one communicator", test_one_communicator},
+                                              {"across hosts: the knee by hand", test_knee},
+                                              {"across hosts: Llama", test_across_hosts},
+                                              {"beside collectives", test_beside_collectives},
+                                              {"hybrid: all-reduce beside", test_hybrid},
+                                              {"accumulation: traffic", test_accumulation},
+                                              {"optimizer: many tensors", test_many_tensors},
+                                              {"exposed: a union", test_union},
+                                              {"weights over PCIe", test_weights_over_pcie},
+                                              {0}};
