@@ -3,7 +3,8 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"units", units_cases},
+    const struct check_suite suites[] = {{"allocator", allocator_cases},
+                                         {"units", units_cases},
                                          {"machine", machine_cases},
                                          {"contention", contention_cases},
                                          {"host", host_cases},
