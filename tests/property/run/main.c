@@ -27,6 +27,7 @@ int main(int argc, char **argv)
                                          {"fold", fold_cases},
                                          {"random", random_cases},
                                          {"policies", policies_cases},
+                                         {"policies of FSDP", policies_fsdp_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
