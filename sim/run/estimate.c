@@ -113,6 +113,27 @@ static double kept_bytes(const struct experiment *experiment, const struct estim
     return estimate->parameters > 0 ? bytes : 0;
 }
 
+/* Between forward and backward, and between microbatches: slices of resharded units, gradients that
+   are not reduced yet. */
+static double waiting_bytes(const struct experiment *experiment, const struct estimate *estimate,
+                            double outside_blocks)
+{
+    const struct fsdp_config *fsdp = &experiment->fsdp;
+    const struct precision_config *precision = &experiment->train.precision;
+    const double param = (double)dtype_bytes((enum dtype)precision->param_dtype);
+    const double reduce =
+        fsdp->api == API_FSDP1 ? param : (double)dtype_bytes((enum dtype)precision->reduce_dtype);
+    const double slices = fsdp->reshard_after_forward > 1
+                              ? ((double)estimate->parameters - outside_blocks) * param /
+                                    (double)fsdp->reshard_after_forward
+                              : 0;
+    const bool waits =
+        experiment->train.grad_accum > 1 && fsdp->requires_gradient_sync == MICROBATCH_LAST;
+    const double trained =
+        (double)(experiment->model->parameters - experiment->model->frozen_parameters);
+    return slices + (waits ? trained * reduce : 0);
+}
+
 /* fully_shard, backward: two gathered copies, one gradient, and as many reduce-scatter inputs as
    there are buffers. */
 static double in_flight_bytes(const struct experiment *experiment, const struct estimate *estimate)
@@ -134,7 +155,9 @@ static void fill_working(const struct experiment *experiment, struct estimate *e
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         struct estimate_row *row = &estimate->rows[stage];
         const bool is_gathering = stage == STAGE_ZERO3 && estimate->ranks > 1;
-        const double kept = is_gathering ? kept_bytes(experiment, estimate, outside_blocks) : 0;
+        const double kept = is_gathering ? kept_bytes(experiment, estimate, outside_blocks) +
+                                               waiting_bytes(experiment, estimate, outside_blocks)
+                                         : 0;
         row->gathered_bytes = is_gathering ? kept + in_flight_bytes(experiment, estimate) : 0;
         const double loss = kept + estimate->logits_bytes;
         const double backward = row->gathered_bytes + estimate->recomputed_bytes;

@@ -366,6 +366,22 @@ static enum status find_mesh_groups(struct experiment *experiment, struct group 
     return STATUS_INPUT;
 }
 
+/* Neighbours again: inside a host where they fit. */
+static enum status find_post_forward_group(struct experiment *experiment, struct group *group)
+{
+    const struct layout size = {.hosts = experiment->nodes,
+                                .gpus_per_host = experiment->gpus_per_node,
+                                .ranks = experiment->n_gpus};
+    const int64_t ranks = experiment->fsdp.reshard_after_forward;
+    if (ranks <= 1 || group_along(&size, ranks, 1, group))
+        return STATUS_OK;
+    config_error(&experiment->config, "fsdp.reshard_after_forward",
+                 "a divisor of the GPUs of a host, or whole hosts",
+                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64, ranks,
+                 experiment->gpus_per_node);
+    return STATUS_INPUT;
+}
+
 enum status experiment_build(struct experiment *experiment)
 {
     check_built(experiment, false);
@@ -375,8 +391,10 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
-    struct group shard_group, replicate_group;
+    struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
     status = find_mesh_groups(experiment, &shard_group, &replicate_group);
+    if (status == STATUS_OK)
+        status = find_post_forward_group(experiment, &post_forward_group);
     if (status != STATUS_OK)
         return status;
     const struct policy_settings settings = {
@@ -387,6 +405,7 @@ enum status experiment_build(struct experiment *experiment)
         .optimizer = train->optimizer,
         .shard_group = shard_group,
         .replicate_group = replicate_group,
+        .post_forward_group = post_forward_group,
         .dp_group = {.ranks = experiment->n_gpus,
                      .hosts = experiment->nodes,
                      .ranks_per_host = experiment->gpus_per_node},

@@ -7,6 +7,22 @@ static void wait_on_gather_streams(struct fsdp2_builder *builder, int32_t unit, 
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_ALL_GATHER, unit, event);
 }
 
+/* 10, 11: what this rank holds, into its part of the buffer. A slice has param_dtype already. */
+static void copy_in(struct fsdp2_builder *builder, int32_t index)
+{
+    const struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->has_slice) {
+        wait_on_gather_streams(builder, index, unit->resharded);
+        fsdp_alloc(&builder->fsdp, index, unit->gather_buffer);
+        fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COPY_IN, index, unit->copy_in_slice);
+        return;
+    }
+    fsdp_alloc(&builder->fsdp, index, unit->cast);
+    fsdp_alloc(&builder->fsdp, index, unit->gather_buffer);
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COPY_IN, index, unit->copy_in);
+    fsdp_free(&builder->fsdp, index, unit->cast);
+}
+
 /* 9, 11-13: issue the all-gather, unless it is under way or the unit is gathered already. */
 void fsdp2_unshard(struct fsdp2_builder *builder, int32_t index, bool is_backward)
 {
@@ -15,14 +31,12 @@ void fsdp2_unshard(struct fsdp2_builder *builder, int32_t index, bool is_backwar
         (is_backward && !unit->is_needed_in_backward))
         return;
     unit->is_pending = true;
-    fsdp_alloc(&builder->fsdp, index, unit->cast);
-    fsdp_alloc(&builder->fsdp, index, unit->gather_buffer);
-    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COPY_IN, index, unit->copy_in);
-    fsdp_free(&builder->fsdp, index, unit->cast);
+    copy_in(builder, index);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COPY_IN, index, unit->copied_in);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_ALL_GATHER, index, unit->copied_in);
     if (fsdp_is_sharded(&builder->fsdp))
-        fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_ALL_GATHER, index, unit->all_gather);
+        fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_ALL_GATHER, index,
+                unit->has_slice ? unit->all_gather_slices : unit->all_gather);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_ALL_GATHER, index, unit->gathered);
 }
 
@@ -37,6 +51,14 @@ static void release_parked(struct fsdp2_builder *builder)
     builder->parked_unit = -1;
 }
 
+void fsdp2_free_slice(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->has_slice)
+        fsdp_free(&builder->fsdp, index, unit->post_forward_shard);
+    unit->has_slice = false;
+}
+
 /* 15-18: compute waits for the all-gather and copies it out into the parameters. */
 void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t index, bool is_backward)
 {
@@ -49,6 +71,7 @@ void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t index, bool i
     fsdp_alloc(&builder->fsdp, index, unit->params);
     fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index, unit->copy_out);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, index, unit->copied_out);
+    fsdp2_free_slice(builder, index);
     if (is_backward) {
         wait_on_gather_streams(builder, index, unit->copied_out);
         fsdp_free(&builder->fsdp, index, unit->gather_buffer);
@@ -74,6 +97,18 @@ static void pre_forward(struct fsdp2_builder *builder, int32_t index)
         fsdp2_unshard(builder, index + (int32_t)i, false);
 }
 
+/* 22: a slice of the parameters stays. */
+static void keep_slice(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (unit->post_forward_shard < 0)
+        return;
+    fsdp_alloc(&builder->fsdp, index, unit->post_forward_shard);
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COMPUTE, index, unit->keep_slice);
+    fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, index, unit->resharded);
+    unit->has_slice = true;
+}
+
 /* 21: reshard, remember the order. */
 static void post_forward(struct fsdp2_builder *builder, int32_t index)
 {
@@ -81,6 +116,7 @@ static void post_forward(struct fsdp2_builder *builder, int32_t index)
     if (unit->common->param_count == 0)
         return;
     if (unit->is_resharded) {
+        keep_slice(builder, index);
         fsdp_free(&builder->fsdp, index, unit->params);
         unit->is_unsharded = false;
     }

@@ -164,6 +164,7 @@ static void post_backward(struct fsdp2_builder *builder, int32_t index)
     fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
     fsdp_host(&builder->fsdp, HOST_HOOK_PARAM, index, unit->common->param_count);
     add_to_kept(builder, index);
+    fsdp2_free_slice(builder, index);
     if (unit->is_unsharded && builder->reshards_after_backward) {
         fsdp_free(&builder->fsdp, index, unit->params);
         unit->is_unsharded = false;

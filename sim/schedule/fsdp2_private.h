@@ -26,16 +26,18 @@ struct fsdp2_unit {
     bool is_needed_in_backward; /* its backward reads its parameters, or it is not known not to */
     bool reduces_at_end; /* its inputs carry no gradient: reduced in the end-of-backward callback */
     /* tensors (index into the program's table) */
-    int32_t cast, gather_buffer, params, kept_grads, reduce_input, partial;
+    int32_t cast, gather_buffer, params, post_forward_shard, kept_grads, reduce_input, partial;
     /* segments */
-    int32_t copy_in, copy_out, keep_grads, add_grads, chunk_cat, chunk_cat_kept, sum_partial;
+    int32_t copy_in, copy_out, keep_slice, copy_in_slice, keep_grads, add_grads, chunk_cat,
+        chunk_cat_kept, sum_partial;
     /* collectives */
-    int32_t all_gather, reduce_scatter, all_reduce;
+    int32_t all_gather, all_gather_slices, reduce_scatter, all_reduce;
     /* events */
-    int32_t copied_in, gathered, copied_out, reduce_ready, reduced, summed, post_reduced;
+    int32_t copied_in, gathered, copied_out, resharded, reduce_ready, reduced, summed, post_reduced;
     /* state */
     bool is_pending; /* all-gather issued, not waited for */
     bool is_unsharded;
+    bool has_slice;           /* post_forward_shard is alive: resharded to a smaller group */
     bool has_ended;           /* its post-backward of this backward has run */
     bool has_kept;            /* kept_grads is alive: the sum of earlier microbatches, unsharded */
     int32_t post_forward_idx; /* its last place in post-forward order, −1: prefetched from */
@@ -55,7 +57,7 @@ struct fsdp2_builder {
     int32_t held_reduced_count;
     /* in this microbatch */
     bool syncs, all_reduces, reshards_after_backward, is_last_backward;
-    int32_t reduce_communicator;
+    int32_t reduce_communicator, slice_communicator; /* slice: -1: none */
 };
 
 /* fsdp2_setup.c */
@@ -63,6 +65,8 @@ void fsdp2_setup(struct fsdp2_builder *builder);
 
 /* fsdp2.c */
 void fsdp2_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
+/* What was kept of a unit after forward, if anything was. */
+void fsdp2_free_slice(struct fsdp2_builder *builder, int32_t unit);
 void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
 
 /* fsdp2_backward.c */

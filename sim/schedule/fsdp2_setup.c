@@ -6,6 +6,12 @@ int64_t param_shard_numel(const struct param *param, int64_t ranks)
     return (param->dim0 + ranks - 1) / ranks * param->rest;
 }
 
+/* 22: between forward and backward units are sharded over a smaller group. */
+static bool slices_parameters(const struct fsdp2_builder *builder)
+{
+    return builder->fsdp.settings->fsdp.reshard_after_forward > 1;
+}
+
 static void setup_streams(struct fsdp2_builder *builder)
 {
     static const struct stream streams[] = {{"compute", STREAM_COMPUTE, false},
@@ -24,6 +30,14 @@ static void setup_streams(struct fsdp2_builder *builder)
         *ARENA_PUSH(builder->fsdp.arena, &program->communicators) = (struct communicator){
             .name = "dp_shard.reduce", .purpose = "reduce-scatter only", .group = group};
     builder->reduce_communicator = program->communicators.count - 1;
+    builder->slice_communicator = -1;
+    if (slices_parameters(builder)) {
+        *ARENA_PUSH(builder->fsdp.arena, &program->communicators) =
+            (struct communicator){.name = "dp_shard.post_forward",
+                                  .purpose = "all-gather of resharded parameters",
+                                  .group = builder->fsdp.settings->post_forward_group};
+        builder->slice_communicator = program->communicators.count - 1;
+    }
     if (fsdp_is_replicated(&builder->fsdp))
         *ARENA_PUSH(builder->fsdp.arena, &program->communicators) =
             (struct communicator){.name = "dp_replicate",
@@ -101,9 +115,11 @@ static void setup_kept_gradients(struct fsdp2_builder *builder, int32_t index)
     const double trained = unit->kept_grads >= 0 ? (double)sizes->trained : 0;
     const bool casts = precision->reduce_dtype != precision->param_dtype;
     unit->keep_grads = fsdp_add_param_passes(fsdp, index, "keep_grads", KERNEL_CAST, reduce,
-                                             casts ? trained * (param_bytes + reduce_bytes) : 0);
-    unit->add_grads = fsdp_add_param_passes(fsdp, index, "add_grads", KERNEL_ELEMENTWISE, reduce,
-                                            trained * (2 * reduce_bytes + param_bytes));
+                                             casts ? trained * (param_bytes + reduce_bytes) : 0,
+                                             sizes->trained_count);
+    unit->add_grads =
+        fsdp_add_param_passes(fsdp, index, "add_grads", KERNEL_ELEMENTWISE, reduce,
+                              trained * (2 * reduce_bytes + param_bytes), sizes->trained_count);
     unit->chunk_cat_kept = fsdp_add_unit_pass(
         fsdp, index, "chunk_cat_kept", KERNEL_CHUNK_CAT, reduce,
         trained > 0 ? (trained + (double)sizes->reduced_padded) * reduce_bytes : 0);
@@ -135,6 +151,32 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     fsdp_add_gradient_segments(fsdp, index);
 }
 
+/* 22: this rank's slice, parameter by parameter; the padded whole is a multiple of the group. */
+static void setup_slice(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const enum dtype param = (enum dtype)fsdp->settings->precision.param_dtype;
+    const bool is_sliced = slices_parameters(builder) && unit->is_resharded;
+    const int64_t whole = unit->common->padded * dtype_bytes(param);
+    const int64_t bytes = is_sliced ? whole / fsdp->settings->post_forward_group.ranks : 0;
+    const int32_t count = unit->common->param_count;
+    unit->post_forward_shard = fsdp_add_unit_tensor(fsdp, index, "post_forward_shard", bytes,
+                                                    MEMORY_UNSHARDED_PARAMETERS, FSDP2_COMPUTE);
+    fsdp_set_pieces(fsdp, unit->post_forward_shard, count);
+    unit->keep_slice = fsdp_add_param_passes(fsdp, index, "keep_slice", KERNEL_COPY_OUT, param,
+                                             2 * (double)bytes, count);
+    unit->copy_in_slice =
+        fsdp_add_unit_pass(fsdp, index, "copy_in_slice", KERNEL_COPY_IN, param, 2 * (double)bytes);
+    unit->all_gather_slices = -1;
+    unit->resharded = -1;
+    if (bytes == 0)
+        return;
+    unit->all_gather_slices = fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER,
+                                                  builder->slice_communicator, (double)whole);
+    unit->resharded = fsdp_add_event(fsdp, "resharded", unit->common->name);
+}
+
 static void setup_unit(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
@@ -143,6 +185,7 @@ static void setup_unit(struct fsdp2_builder *builder, int32_t index)
     const struct unit *listed = fsdp_list_unit(fsdp, index);
     setup_unit_tensors(builder, index);
     setup_unit_segments(builder, index);
+    setup_slice(builder, index);
     unit->all_gather =
         fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)listed->all_gather_bytes);
     unit->reduce_scatter =

@@ -69,9 +69,8 @@ int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const cha
 }
 
 int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const char *what,
-                              enum kernel_kind kind, enum dtype dtype, double bytes)
+                              enum kernel_kind kind, enum dtype dtype, double bytes, int32_t count)
 {
-    const int32_t count = builder->units[unit].sizes.trained_count;
     if (bytes <= 0 || count == 0)
         return -1;
     const char *name = arena_printf(builder->arena, "%s(%s)", what, builder->units[unit].name);

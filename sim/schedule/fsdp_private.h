@@ -95,9 +95,9 @@ int32_t fsdp_add_unit_tensor(struct fsdp_builder *builder, int32_t unit, const c
                              int64_t bytes, enum memory_category category, int stream);
 int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const char *what,
                            enum kernel_kind kind, enum dtype dtype, double bytes);
-/* … of so many bytes in all, a kernel for each trained parameter. */
+/* … of so many bytes in all, in so many kernels: one a parameter. */
 int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const char *what,
-                              enum kernel_kind kind, enum dtype dtype, double bytes);
+                              enum kernel_kind kind, enum dtype dtype, double bytes, int32_t count);
 void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces);
 /* The unit in the program's table; its bytes follow from the padded size. */
 const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t unit);

@@ -42,7 +42,7 @@ enum microbatches { MICROBATCH_EVERY, MICROBATCH_LAST };
 struct fsdp_config {
     int api;
     int wrap;
-    int64_t reshard_after_forward; /* 0, 1; fsdp2 */
+    int64_t reshard_after_forward; /* fsdp2: 0: no, 1: yes, n: to shards of n GPUs */
     int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
     int64_t backward_prefetch;     /* fsdp1: enum backward_prefetch; fsdp2: units, < 0: default */
     bool unshard_in_backward;      /* fsdp2: of embeddings */
@@ -137,10 +137,12 @@ struct policy_settings {
     struct zero_config zero;
     struct precision_config precision;
     struct optimizer_config optimizer;
-    struct group shard_group;     /* the ranks that states are sharded over */
-    struct group replicate_group; /* those that hold the same shard (HSDP) */
-    struct group dp_group;        /* all that reduce gradients together: replicas too */
-    enum dtype base_dtype;        /* what frozen parameters are kept in */
+    struct group shard_group;        /* the ranks that states are sharded over */
+    struct group post_forward_group; /* fsdp2: those that a unit is sharded over between forward
+                                        and backward; one rank: the shard group, or none */
+    struct group replicate_group;    /* those that hold the same shard (HSDP) */
+    struct group dp_group;           /* all that reduce gradients together: replicas too */
+    enum dtype base_dtype;           /* what frozen parameters are kept in */
     int64_t grad_accum;
     bool is_compiled;
     bool is_checkpoint_per_child;

@@ -197,6 +197,21 @@ static void check_prefetch(struct config *config, const struct fsdp_config *fsdp
                      "with 'wrap: block' the embedding is in the root, which stays gathered");
 }
 
+/* 22: smaller groups tile the shard group. */
+static void check_reshard(struct config *config, const struct fsdp_config *fsdp,
+                          const struct mesh_config *mesh)
+{
+    const int64_t ranks = fsdp->reshard_after_forward;
+    if (ranks > 1 && mesh->dp_shard % ranks != 0)
+        config_error(config, "fsdp.reshard_after_forward",
+                     arena_printf(config->arena,
+                                  "true, false, or a divisor of the %" PRId64
+                                  " GPUs that a unit is sharded over",
+                                  mesh->dp_shard),
+                     "parameters cannot be resharded to %" PRId64 " of %" PRId64 " GPUs", ranks,
+                     mesh->dp_shard);
+}
+
 static void check_keys(struct config *config, const struct fsdp_config *fsdp,
                        const struct mesh_config *mesh)
 {
@@ -216,6 +231,7 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp,
     if (fsdp->api == API_FSDP1)
         check_strategy(config, fsdp, mesh);
     check_prefetch(config, fsdp);
+    check_reshard(config, fsdp, mesh);
 }
 
 /* ---- what can be played --------------------------------------------------------------------- */
@@ -243,15 +259,6 @@ static void check_mesh_built(struct config *config, int api, const struct mesh_c
                  arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
                               last_word(rows[i].path), rows[i].size));
     }
-}
-
-static void check_fsdp_built(struct config *config, const struct fsdp_config *fsdp, bool is_note)
-{
-    if (fsdp->reshard_after_forward > 1)
-        complain(config, is_note, "fsdp.reshard_after_forward", "true or false so far",
-                 arena_printf(config->arena,
-                              "'reshard_after_forward: %" PRId64 "' cannot be simulated yet",
-                              fsdp->reshard_after_forward));
 }
 
 static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)
@@ -292,7 +299,6 @@ static void check_fp16_built(struct config *config, const struct policy_config *
 void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note)
 {
     check_keys(config, policy->fsdp, policy->mesh);
-    check_fsdp_built(config, policy->fsdp, is_note);
     if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);
     check_precision(config, policy->fsdp->api, policy->precision);

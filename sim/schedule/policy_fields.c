@@ -89,7 +89,8 @@ static const struct field fsdp_fields[] = {
      .min = 2,
      .max = 1 << 20,
      .choices = reshard_choices,
-     .help = "free parameters after forward"},
+     .help = "free parameters after forward; n: keep 1/n of them, gathered again for backward from "
+             "n neighbours alone (a divisor of dp_shard)"},
     {.key = "forward_prefetch",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct fsdp_config, forward_prefetch),

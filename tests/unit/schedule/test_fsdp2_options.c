@@ -1,5 +1,7 @@
 /* tests/unit/schedule/test_fsdp2_options.c: FSDP2: what users may set beside the defaults. Numbers
    in comments: statements of docs/fsdp2.md. */
+#include <string.h>
+
 #include "schedule_tests.h"
 
 #define FOUR_LAYERS "model.num_hidden_layers=4; "
@@ -53,7 +55,91 @@ static void test_embedding_not_gathered(void)
     played_release(&played);
 }
 
+/* 10, 22: a slice stays behind forward; backward gathers from the small group, without cast, and
+   frees it. The head stays gathered. */
+static void test_slices(void)
+{
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, TWO_BLOCKS,
+                          "cluster=ideal-400; fsdp.reshard_after_forward=4")) {
+        static const char *const forward[] = {"compute: segment layers.0.forward",
+                                              "host: free forward_temp(layers.0)",
+                                              "host: alloc post_forward_shard(layers.0)",
+                                              "compute: segment keep_slice(layers.0)",
+                                              "compute: record resharded(layers.0)",
+                                              "host: free params(layers.0)",
+                                              NULL};
+        program_text_check_block(&text, 0, forward);
+        static const char *const backward[] = {
+            "all-gather copy-in: wait resharded(layers.0)",
+            "all-gather: wait resharded(layers.0)",
+            "host: alloc all_gather_buffer(layers.0)",
+            "all-gather copy-in: segment copy_in_slice(layers.0)",
+            "all-gather copy-in: record copied_in(layers.0)",
+            "all-gather: wait copied_in(layers.0)",
+            "all-gather: all_gather bytes=5440 on dp_shard.post_forward",
+            NULL};
+        const int32_t at = program_text_check_block(&text, forward_end(&text), backward);
+        static const char *const end[] = {"compute: segment copy_out(layers.0)",
+                                          "compute: record copied_out(layers.0)",
+                                          "host: free post_forward_shard(layers.0)", NULL};
+        program_text_check_block(&text, at, end);
+        CHECK_INT(program_text_count(&text, "host: alloc post_forward_shard(norm+lm_head)"), 0);
+        /* 2,720 elements of bf16 over 4, read and written. */
+        CHECK_CONTAINS(text.whole, "kernel copy_in_slice(layers.0) copy_in bf16 flop=0 bytes=2720");
+        program_check_balance(played.experiment.program);
+    }
+    played_release(&played);
+}
+
+/*
+ * Two hosts of 8, 400 GB/s inside, 4 GB/s a NIC, four units of 640e6 in bf16, F = 10, B = 20 ms:
+ * over 16 GPUs 1.28 GB · 15/16 / (8 · 4 GB/s) = 37.5 ms, over the 8 of a host 1.28 GB · 7/8 / 400
+ * GB/s = 2.8 ms. Forward 4 · 37.5 + 10 = 160. Backward over 16: gathers and scatters in a row, the
+ * first gather beside F: 8 · 37.5 - 10 = 290. Inside the host: the first gather waits for the
+ * slice: G3 162.8, B3 182.8, S3 220.3, which B1 waits for, S2 257.8, which B0 waits for, S1 295.3,
+ * S0 332.8; S3 and S2 share links inside the host with a gather of 2.8 ms: within 2 in 1,000.
+ */
+static void test_slices_played(void)
+{
+    static const char setup[] =
+        "model={family: abstract, units: [{repeat: 4, parameters: 640000000, forward: 10 ms, "
+        "backward: 20 ms}]}; cluster=ideal-400; cluster.host.nics.link.bandwidth=4GB/s; nodes=2; "
+        "train.precision={param_dtype: bf16, reduce_dtype: bf16, storage_dtype: bf16}; "
+        "train.max_grad_norm=0; simulate.ideal=[host, copies, contention, optimizer, latency]; ";
+    static const struct {
+        const char *reshard;
+        double step_ms, passes, slices; /* bytes on the wire / P; slices alive / P */
+    } rows[] = {{"true", 450, 3 * 2 * 15 / 16.0, 0},
+                {"8", 332.8, 2 * 2 * 15 / 16.0 + 2 * 7 / 8.0, 2 / 8.0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        char overrides[768];
+        snprintf(overrides, sizeof(overrides), "%sfsdp.reshard_after_forward=%s", setup,
+                 rows[i].reshard);
+        check_context("%s", rows[i].reshard);
+        if (played_play(&played, "worked-examples/units-32", overrides)) {
+            const struct program *program = played.experiment.program;
+            double slices = 0;
+            for (int32_t k = 0; k < program->step.count; k++) {
+                const struct op *op = &program->step.items[k];
+                if (op->kind == OP_ALLOC &&
+                    strstr(program->tensors.items[op->index].name, "post_forward") != NULL)
+                    slices += (double)program->tensors.items[op->index].bytes;
+            }
+            CHECK_NEAR(1e3 * played.outcome.step_time_s, rows[i].step_ms, i == 0 ? 1e-6 : 2e-3);
+            CHECK_NEAR(played.outcome.comm_bytes_per_gpu, rows[i].passes * 4 * 640e6, 1e-12);
+            CHECK_NEAR(1 + slices / (4 * 640e6), 1 + rows[i].slices, 1e-12);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
 const struct check_case fsdp2_options_cases[] = {
     {"27: a list in backward", test_backward_list},
     {"28: the embedding stays sharded in backward", test_embedding_not_gathered},
+    {"10, 22: slices in a small group", test_slices},
+    {"22: slices inside hosts: time, wire, memory", test_slices_played},
     {0}};

@@ -14,7 +14,6 @@ static const struct {
      "'zero_quantized_weights' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",
      "'zero_quantized_gradients' cannot be simulated yet"},
-    {"fsdp.reshard_after_forward=3", "'reshard_after_forward: 3' cannot be simulated yet"},
     {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"train.precision.reduce_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"mesh.pp=2", "'pp: 2' cannot be simulated yet"},
@@ -29,6 +28,9 @@ static const struct {
     const char *text;
 } meaningless[] = {
     {"fsdp.backward_prefetch=pre", "'backward_prefetch: pre' means nothing for 'api: fsdp2'"},
+    {"fsdp.reshard_after_forward=3", "parameters cannot be resharded to 3 of 2 GPUs"},
+    {"cluster=ideal-400; gpus_per_node=6; nodes=2; fsdp.reshard_after_forward=4",
+     "groups of 4 GPUs do not tile hosts of 6"},
     {"fsdp={api: fsdp1, backward_prefetch: 2}", "fsdp1 has no list of units to prefetch"},
     {"fsdp={api: ddp, backward_prefetch: 2}", "'backward_prefetch' means nothing for 'api: ddp'"},
     {"fsdp={api: fsdp1, unshard_in_backward: false}",
