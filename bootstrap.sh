@@ -34,6 +34,7 @@ missing_packages() {
     pkg-config --exists yaml-0.1 2>/dev/null || echo libyaml-dev
     pkg-config --exists sqlite3 2>/dev/null || echo libsqlite3-dev
     pkg-config --exists expat 2>/dev/null || echo libexpat1-dev
+    pkg-config --exists zlib 2>/dev/null || echo zlib1g-dev
     printf '#include <CUnit/CUnit.h>\n' | cc -E - >/dev/null 2>&1 || echo libcunit1-dev
 }
 

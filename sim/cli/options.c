@@ -76,6 +76,14 @@ const struct option option_table[] = {
      .verbs = IN(VERB_RUN),
      .value_name = "FILE",
      .help = "write the program of a rank as text; '-': to stdout, and simulate nothing"},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     .offset = AT(trace_path),
+     .verbs = IN(VERB_RUN),
+     .value_name = "FILE",
+     .help =
+         "write the timeline for Perfetto and Holistic Trace Analysis; FILE.gz: compressed; one "
+         "file a class of ranks"},
     {.name = "resolved",
      .kind = OPTION_FLAG,
      .offset = AT(is_resolved),

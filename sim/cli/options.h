@@ -25,10 +25,11 @@ struct text_list {
 struct options {
     bool is_help, is_quiet, is_plain; /* plain: no colour */
     bool is_json, is_dot, has_units, is_resolved, is_man;
-    bool is_unstored;      /* --no-db */
-    const char *db;        /* NULL: the default place */
-    const char *dump_path; /* NULL: no dump; "-": standard output */
-    const char *budget;    /* a quantity of bytes, NULL: none */
+    bool is_unstored;       /* --no-db */
+    const char *db;         /* NULL: the default place */
+    const char *dump_path;  /* NULL: no dump; "-": standard output */
+    const char *trace_path; /* NULL: no trace */
+    const char *budget;     /* a quantity of bytes, NULL: none */
     bool has_ddp_buckets;
     const char *hidden_share; /* a fraction, NULL: not given */
     const char *kind;         /* check --as; NULL: a configuration */

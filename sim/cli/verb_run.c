@@ -1,16 +1,13 @@
 /* cli/verb_run.c: fsdpsim run FILE...: play, print side by side, store, check the conditions. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/condition.h"
+#include "cli/new_file.h"
+#include "cli/run_trace.h"
 #include "report/report.h"
 #include "store/store.h"
 
@@ -43,6 +40,9 @@ static enum status check_options(struct command *command)
     enum exit_code code = EXIT_DONE;
     if (options->dump_path != NULL && command->arguments.count > 1)
         code = command_refuse(command, NULL, "'--dump-program' wants one FILE, not %d",
+                              (int)command->arguments.count);
+    if (options->trace_path != NULL && command->arguments.count > 1)
+        code = command_refuse(command, NULL, "'--trace' wants one FILE, not %d",
                               (int)command->arguments.count);
     if (options->is_json && has_tables)
         code = command_refuse(command, "JSON holds the units, collectives and links anyway",
@@ -81,55 +81,11 @@ static enum status play_all(struct runs *runs)
     return STATUS_OK;
 }
 
-/* A temporary beside `path` that then takes its name: a dump that fails leaves what was there. */
-static enum status replace_file(struct command *command, const char *path, bool exists,
-                                const struct program *program)
-{
-    struct arena *arena = &command->arena;
-    struct stat about;
-    const char *temporary = arena_printf(arena, "%s.%ld.tmp", path, (long)getpid());
-    FILE *file = fopen(temporary, "wx");
-    if (file == NULL) {
-        diag_world(&command->diag, "cannot write '%s': %s", command->options.dump_path,
-                   strerror(errno));
-        return STATUS_WORLD;
-    }
-    program_dump(program, file);
-    bool is_written = ferror(file) == 0;
-    is_written = fclose(file) == 0 && is_written;
-    if (is_written && exists && stat(path, &about) == 0)
-        (void)chmod(temporary, about.st_mode & 0777);
-    if (is_written && rename(temporary, path) == 0)
-        return STATUS_OK;
-    diag_world(&command->diag, "cannot write '%s': %s", command->options.dump_path,
-               strerror(errno));
-    (void)remove(temporary);
-    return STATUS_WORLD;
-}
-
-/* A pipe or a device: nothing to replace. */
-static enum status write_device(struct command *command, const char *path,
-                                const struct program *program)
-{
-    FILE *file = fopen(path, "w");
-    if (file != NULL) {
-        program_dump(program, file);
-        const bool had_error = ferror(file) != 0;
-        if (fclose(file) == 0 && !had_error)
-            return STATUS_OK;
-    }
-    diag_world(&command->diag, "cannot write '%s': %s", path, strerror(errno));
-    return STATUS_WORLD;
-}
-
 static enum status dump_program(struct command *command, const struct experiment *experiment)
 {
     const char *path = command->options.dump_path;
-    const struct program *program = experiment->program;
-    char followed[PATH_MAX];
-    struct stat about;
     if (text_equal(path, "-")) {
-        program_dump(program, stdout);
+        program_dump(experiment->program, stdout);
         return STATUS_OK;
     }
     if (config_has_read(&experiment->config, path))
@@ -137,13 +93,13 @@ static enum status dump_program(struct command *command, const struct experiment
                                            "'--dump-program %s' would overwrite a file that the "
                                            "configuration is read from",
                                            path);
-    const bool exists = stat(path, &about) == 0;
-    if (exists && !S_ISREG(about.st_mode))
-        return write_device(command, path, program);
-    /* A link stays one. */
-    if (exists && realpath(path, followed) != NULL)
-        path = followed;
-    return replace_file(command, path, exists, program);
+    struct new_file new_file;
+    const enum status status = new_file_open(command, path, &new_file);
+    if (status != STATUS_OK)
+        return status;
+    errno = 0;
+    program_dump(experiment->program, new_file.file);
+    return new_file_close(command, &new_file, true);
 }
 
 static void print(struct command *command, const struct runs *runs)
@@ -220,6 +176,10 @@ enum exit_code verb_run(struct command *command)
         status = read;
     if (status == STATUS_OK)
         status = load_all(command, &runs);
+    if (status == STATUS_OK && command->options.trace_path != NULL) {
+        status = run_trace_check(command, &runs.experiments[0]);
+        runs.experiments[0].keeps_journal = true;
+    }
     if (status == STATUS_OK && command->options.dump_path != NULL) {
         status = dump_program(command, &runs.experiments[0]);
         if (text_equal(command->options.dump_path, "-"))
@@ -233,7 +193,11 @@ enum exit_code verb_run(struct command *command)
     code = judge(command, &runs);
     /* What was simulated is stored even when nobody could read it. */
     const bool is_printed = command_close_output(command);
-    status = store_all(command, &runs);
+    if (command->options.trace_path != NULL)
+        status = run_trace_write(command, &runs.experiments[0]);
+    const enum status stored = store_all(command, &runs);
+    if (status == STATUS_OK)
+        status = stored;
     if (status == STATUS_OK && !is_printed)
         status = STATUS_WORLD;
 out:

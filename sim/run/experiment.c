@@ -428,7 +428,12 @@ enum status experiment_play(struct experiment *experiment, struct outcome *outco
     const int32_t steps = (int32_t)experiment->simulate.steps;
     struct facts *facts =
         facts_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
-    const struct observer observer = facts_observer(facts);
+    struct observer observers[2] = {facts_observer(facts)};
+    if (experiment->keeps_journal) {
+        experiment->journal =
+            journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
+        observers[1] = journal_observer(experiment->journal);
+    }
     const struct machine_setup setup = {.layout = &experiment->layout,
                                         .programs = &program,
                                         .program_count = 1,
@@ -436,13 +441,15 @@ enum status experiment_play(struct experiment *experiment, struct outcome *outco
                                         .ideal = experiment->ideal,
                                         .steps = warmup + steps,
                                         .tie_seed = experiment->tie_seed,
-                                        .observers = &observer,
-                                        .observer_count = 1};
+                                        .observers = observers,
+                                        .observer_count = experiment->keeps_journal ? 2 : 1};
     struct machine_result result = {0};
     const enum status status = machine_play(&experiment->arena, &setup, &result, experiment->diag);
     if (status != STATUS_OK)
         return status;
     facts_close(facts);
+    if (experiment->keeps_journal)
+        journal_close(experiment->journal);
     outcome_build(experiment, facts, &result, outcome);
     if (outcome->step_time_s > 0)
         return STATUS_OK;

@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "machine/machine.h"
 #include "model/model.h"
+#include "observe/journal.h"
 #include "run/outcome.h"
 #include "schedule/policy.h"
 
@@ -91,6 +92,8 @@ struct experiment {
     struct model *model;
     struct layout layout;
     struct program *program; /* after experiment_build */
+    bool keeps_journal;      /* asked for before experiment_play */
+    struct journal *journal; /* after it, where it was asked for; in the arena */
 };
 
 /* The root table, for `schema config`. */
@@ -113,7 +116,7 @@ MUST_CHECK enum status experiment_build_model(struct experiment *experiment);
 
 MUST_CHECK enum status experiment_build(struct experiment *experiment);
 
-/* The outcome lives in the experiment's arena. `observers` may add some of the caller's. */
+/* The outcome lives in the experiment's arena. */
 MUST_CHECK enum status experiment_play(struct experiment *experiment, struct outcome *outcome);
 
 /* Model FLOP per token, forward and backward, under a convention; NaN where it is not defined. */
