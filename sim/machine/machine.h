@@ -128,10 +128,10 @@ struct observer {
        told last, then the transfer. */
     void (*performance_begin)(void *context, int64_t now_ps, int32_t class_idx,
                               const struct performance *performance);
-    /* A stream that stood still from since_ps to now goes on: stream `by` passed the record or
-       ended the collective (HOLD_HOST: -1). What stands still for no time is not told. */
+    /* A stream that stood still before `op` from since_ps to now goes on: stream `by` passed the
+       record or ended the collective (HOLD_HOST: -1). What stands still for no time is not told. */
     void (*stream_held)(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
-                        int32_t stream, enum hold hold, int32_t by);
+                        int32_t stream, const struct op *op, enum hold hold, int32_t by);
     /* The host enters an epoch now; it stood still since since_ps until stream `by` passed a record
        (by -1: it did not stand still). Told before the issues of the epoch. */
     void (*host_enters)(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,

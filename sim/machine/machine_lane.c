@@ -28,7 +28,7 @@ static void tell_held(const struct machine *machine, const struct lane *lane, en
         const struct observer *observer = &machine->setup->observers[i];
         if (observer->stream_held != NULL)
             observer->stream_held(observer->context, lane->held_since_ps, now_ps, lane->class->idx,
-                                  lane->idx, hold, by);
+                                  lane->idx, lane->at->op, hold, by);
     }
 }
 

@@ -46,13 +46,14 @@ static void transfer_begin(void *context, int64_t now_ps, int32_t class_idx, con
 }
 
 static void stream_held(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
-                        int32_t stream, enum hold hold, int32_t by)
+                        int32_t stream, const struct op *op, enum hold hold, int32_t by)
 {
     struct journal *journal = context;
     struct journal_entry *entry = ARENA_PUSH(journal->arena, stream_of(journal, class_idx, stream));
     *entry = (struct journal_entry){.begin_ps = since_ps,
                                     .end_ps = now_ps,
                                     .is_held = true,
+                                    .op = op,
                                     .hold = hold,
                                     .by = place_now(journal, class_idx, by)};
 }

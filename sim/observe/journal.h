@@ -25,7 +25,8 @@ struct journal_place {
 struct journal_entry {
     int64_t begin_ps, end_ps;
     bool is_held;
-    /* Held: why; by: past what ended there (HOLD_HOST: nothing). */
+    /* Held: before what; why; by: past what ended there (HOLD_HOST: nothing). */
+    const struct op *op;
     enum hold hold;
     /* Not held. A collective's transfer begins when all have arrived; by: before the collective of
        the class that arrived last. */

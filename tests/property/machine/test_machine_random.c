@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "check.h"
 #include "machine_property.h"
-#include "observe/journal.h"
+#include "observe/critical_path.h"
 
 enum { SEED = 20251, PROGRAMS = 300, KERNEL_RUNS = 2000, MAX_KERNELS = 40, EVENTS = 6 };
 
@@ -289,6 +289,41 @@ static bool check_journal(const struct journal *journal)
     return is_good;
 }
 
+/* The marks of a step on one stream, instead of the random ones. */
+static void mark_step(struct toy *toy, int32_t stream)
+{
+    struct op_list *ops = &toy->program->step;
+    for (int32_t i = 0; i < ops->count; i++) {
+        if (ops->items[i].kind == OP_MARK)
+            ops->items[i].index = MARK_FORWARD_BEGIN;
+    }
+    ops->items[0] = (struct op){
+        .kind = OP_MARK, .stream = (uint8_t)stream, .unit = -1, .index = MARK_STEP_BEGIN};
+    toy_op(toy, OP_MARK, stream, MARK_STEP_END);
+}
+
+/* The path is as long as what it explains, and so are what the stream did and waited for. */
+static bool check_path(struct toy *toy, const struct journal *journal, int32_t class_idx,
+                       int32_t stream)
+{
+    const struct critical_path *path = critical_path_find(&toy->arena, journal, class_idx);
+    const struct journal_class *class = &journal->classes[class_idx];
+    int64_t sum_ps = 0;
+    for (int32_t i = 0; i < path->shares.count; i++)
+        sum_ps += path->shares.items[i].ps;
+    bool is_good = CHECK_INT(sum_ps, class->closed_ps - class->opened_ps);
+    int64_t busy_ps = 0;
+    for (int32_t i = 0; i < class->streams[stream].count; i++) {
+        const struct journal_entry *entry = &class->streams[stream].items[i];
+        const int64_t begin =
+            entry->begin_ps > class->opened_ps ? entry->begin_ps : class->opened_ps;
+        const int64_t end = entry->end_ps < class->closed_ps ? entry->end_ps : class->closed_ps;
+        busy_ps += !entry->is_held && end > begin ? end - begin : 0;
+    }
+    is_good &= CHECK_INT(path->held_ps + busy_ps, sum_ps);
+    return is_good;
+}
+
 static void test_journal(void)
 {
     for (uint32_t i = 0; i < PROGRAMS; i++) {
@@ -296,6 +331,8 @@ static void test_journal(void)
         struct toy toy;
         philox_init(&random, SEED, i, 0, 4);
         random_program(&random, &toy);
+        const int32_t stream = below(&random, TOY_STREAM_COUNT);
+        mark_step(&toy, stream);
         const struct machine_result bare = toy_play(&toy);
         struct journal *journal =
             journal_new(&toy.arena, &toy.layout, (const struct program *const *)toy.programs,
@@ -305,6 +342,9 @@ static void test_journal(void)
         check_context("seed %d, program %u", SEED, i);
         bool is_good = CHECK_U64(toy_play(&toy).fingerprint, bare.fingerprint);
         is_good &= check_journal(journal);
+        journal_close(journal);
+        for (int32_t c = 0; c < journal->class_count; c++)
+            is_good &= check_path(&toy, journal, c, stream);
         toy_release(&toy);
         if (!is_good)
             break;

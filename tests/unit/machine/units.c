@@ -30,7 +30,7 @@ static void unshard(struct writer *w, int32_t i)
     if (w->is_gathered[i])
         return;
     w->is_gathered[i] = true;
-    toy_op(w->toy, OP_COLLECTIVE, TOY_GATHER, w->gather);
+    toy_op(w->toy, OP_COLLECTIVE, TOY_GATHER, w->gather)->unit = i;
     toy_op(w->toy, OP_RECORD, TOY_GATHER, w->gathered[i]);
 }
 

@@ -1,6 +1,6 @@
 /* tests/unit/observe/test_facts.c: what the observers make of toy runs, and of tellings by hand. */
-#include "check.h"
 #include "observe/observe.h"
+#include "observe_tests.h"
 #include "toy.h"
 #include "units.h"
 
@@ -249,7 +249,7 @@ static void test_ledger_of_quiet_steps(void)
     toy_release(&toy);
 }
 
-static const struct check_case breakdown_cases[] = {
+const struct check_case breakdown_cases[] = {
     {"three units", test_three_units},
     {"no warm-up", test_no_warmup},
     {"gap between steps", test_gap_between_steps},
@@ -258,16 +258,9 @@ static const struct check_case breakdown_cases[] = {
     {0},
 };
 
-static const struct check_case ledger_cases[] = {
+const struct check_case ledger_cases[] = {
     {"peaks", test_ledger},
     {"one step", test_ledger_of_one_step},
     {"quiet steps", test_ledger_of_quiet_steps},
     {0},
 };
-
-int main(int argc, char **argv)
-{
-    const struct check_suite suites[] = {
-        {"breakdown", breakdown_cases}, {"ledger", ledger_cases}, {0}};
-    return check_main(argc, argv, suites);
-}
