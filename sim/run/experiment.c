@@ -411,6 +411,7 @@ enum status experiment_build(struct experiment *experiment)
                      .ranks_per_host = experiment->gpus_per_node},
         .base_dtype = lora_base_dtype(train),
         .grad_accum = train->grad_accum,
+        .host_syncs = train->host_syncs,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_clipping = train->max_grad_norm > 0,

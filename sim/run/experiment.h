@@ -61,6 +61,7 @@ struct train_config {
     int experts;   /* enum expert_impl */
     struct loss_config loss;
     struct lora_config lora; /* rank 0: all parameters are trained */
+    int64_t host_syncs;      /* in the forward of each block */
     double max_grad_norm;    /* 0: no clipping */
     bool compile, fused_kernels;
 };

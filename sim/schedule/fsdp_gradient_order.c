@@ -87,6 +87,11 @@ int32_t fsdp_add_gradient_slice(struct fsdp_builder *builder, int32_t module, in
     struct segment slice = whole;
     slice.kernels = kernels;
     slice.kernel_count = count;
+    slice.forward_kernels = whole.forward_kernels - begin;
+    if (slice.forward_kernels < 0)
+        slice.forward_kernels = 0;
+    if (slice.forward_kernels > own)
+        slice.forward_kernels = own;
     if (gradients->count > 1)
         slice.name = arena_printf(builder->arena, "%s.%d", whole.name, index);
     return fsdp_add_segment(builder, slice);

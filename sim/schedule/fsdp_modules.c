@@ -96,6 +96,7 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
 {
     const struct module_kind *kind = &builder->model->kinds[kind_idx];
     const bool is_compiled = builder->settings->is_compiled;
+    const bool is_block = kind->role == MODULE_BLOCK;
     const int32_t recompute_count = kind->is_recomputed ? kind->recompute.count : 0;
     const int32_t count = recompute_count + kind->backward.count;
     struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count > 0 ? count : 1);
@@ -108,14 +109,16 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
                          .kernels = kind->forward.items,
                          .kernel_count = kind->forward.count,
                          .host_cost = (uint8_t)(is_compiled ? HOST_KERNEL_COMPILED : HOST_KERNEL),
-                         .is_compiled = is_compiled});
+                         .is_compiled = is_compiled,
+                         .forward_kernels = is_block ? kind->forward.count : 0});
     *backward = fsdp_add_segment(
         builder, (struct segment){.name = arena_printf(builder->arena, "%s.backward", name),
                                   .kernels = kernels,
                                   .kernel_count = count,
                                   .host_cost = (uint8_t)(is_compiled ? HOST_KERNEL_COMPILED
                                                                      : HOST_KERNEL_BACKWARD),
-                                  .is_compiled = is_compiled});
+                                  .is_compiled = is_compiled,
+                                  .forward_kernels = is_block ? recompute_count : 0});
 }
 
 static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)

@@ -144,6 +144,7 @@ struct policy_settings {
     struct group dp_group;           /* all that reduce gradients together: replicas too */
     enum dtype base_dtype;           /* what frozen parameters are kept in */
     int64_t grad_accum;
+    int64_t host_syncs; /* in the forward of each block (host_syncs.c) */
     bool is_compiled;
     bool is_checkpoint_per_child;
     bool is_clipping;        /* gradient norm clipping */

@@ -306,7 +306,7 @@ void policy_check_built(struct config *config, const struct policy_config *polic
     check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);
 }
 
-struct program *policy_build(struct arena *arena, const struct model *model,
+static struct program *build(struct arena *arena, const struct model *model,
                              const struct policy_settings *settings)
 {
     switch ((enum policy_api)settings->fsdp.api) {
@@ -322,4 +322,12 @@ struct program *policy_build(struct arena *arena, const struct model *model,
         return zero_build(arena, model, settings);
     }
     BUG("no program of api %d", settings->fsdp.api);
+}
+
+struct program *policy_build(struct arena *arena, const struct model *model,
+                             const struct policy_settings *settings)
+{
+    struct program *program = build(arena, model, settings);
+    program_add_host_syncs(arena, program, settings->host_syncs);
+    return program;
 }

@@ -95,6 +95,8 @@ struct segment {
     uint8_t host_cost; /* enum host_cost of each kernel's issue */
     bool is_compiled;  /* pays HOST_COMPILED_REGION once */
     bool is_optimizer; /* ideal: optimizer makes it free */
+    /* So many kernels at its beginning are a block's forward: run forward, or again in backward. */
+    int32_t forward_kernels;
 };
 
 struct communicator {
@@ -191,6 +193,10 @@ struct program {
     } events; /* names */
     struct op_list prologue, step;
 };
+
+/* The host waits `count` times in the forward of each block, and again where it is recomputed
+   (host_syncs.c). Edits the program. */
+void program_add_host_syncs(struct arena *arena, struct program *program, int64_t count);
 
 /* Text, one line an operation, tables first: for reading, diffing, golden tests. */
 void program_dump(const struct program *program, FILE *file);

@@ -18,6 +18,7 @@ int main(int argc, char **argv)
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
                                          {"hsdp", hsdp_cases},
+                                         {"host_syncs", host_syncs_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

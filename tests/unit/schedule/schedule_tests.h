@@ -25,5 +25,6 @@ extern const struct check_case lora_cases[];
 extern const struct check_case ddp_cases[];
 extern const struct check_case zero_cases[];
 extern const struct check_case hsdp_cases[];
+extern const struct check_case host_syncs_cases[];
 
 #endif

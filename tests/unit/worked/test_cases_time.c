@@ -57,6 +57,55 @@ static void test_host_behind(void)
     played_release(&fast);
 }
 
+/*
+ * Gather 0.3 ms, forward 0.4, backward 0.8; a host that costs nothing. The next gather begins at
+ * the last of n waits, 0.4/(n + 1) ms before the unit ends: n = 1 shows 0.1 ms of each of seven
+ * gathers and of the first one of backward, n = 3 0.2 ms. Issued before the unit, gathers are
+ * hidden, but for that one of backward.
+ */
+#define ROUTED                                                                                     \
+    "model={family: abstract, units: [{repeat: 8, parameters: 300000, forward: 0.4 ms, "           \
+    "backward: 0.8 ms}]}; cluster=ideal-2x1gbs; nodes=1; train.max_grad_norm=0; "                  \
+    "train.activation_checkpointing=none; fsdp.wrap=block; train.precision={reduce_dtype: bf16}; " \
+    "simulate.ideal=[copies, optimizer]; "
+
+static void test_routing_by_hand(void)
+{
+    static const struct {
+        const char *overrides;
+        double forward_s, backward_s;
+    } rows[] = {{ROUTED "train.host_syncs=0", 3.5e-3, 6.7e-3},
+                {ROUTED "train.host_syncs=1", 4.2e-3, 6.8e-3},
+                {ROUTED "train.host_syncs=3", 4.9e-3, 6.9e-3},
+                {ROUTED "fsdp.forward_prefetch=1", 3.5e-3, 6.8e-3}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, "cases/expert-routing-syncs", rows[i].overrides)) {
+            CHECK_NEAR(played.outcome.forward_s, rows[i].forward_s, EXACT);
+            CHECK_NEAR(played.outcome.backward_s, rows[i].backward_s, EXACT);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* Qwen3-30B-A3B: the wait shows gathers that were hidden; explicit prefetch hides them again. */
+static void test_routing(void)
+{
+    struct played syncs, none, ahead;
+    if (played_play(&syncs, "cases/expert-routing-syncs", NULL) &&
+        played_play(&none, "cases/expert-routing-syncs", "train.host_syncs=0") &&
+        played_play(&ahead, "cases/expert-routing-syncs", "fsdp.forward_prefetch=1")) {
+        CHECK_TRUE(syncs.outcome.exposed_comm_s > 5 * none.outcome.exposed_comm_s);
+        CHECK_TRUE(ahead.outcome.exposed_comm_s < 0.2 * syncs.outcome.exposed_comm_s);
+        CHECK_NEAR(ahead.outcome.forward_s, none.outcome.forward_s, 0.02);
+    }
+    played_release(&syncs);
+    played_release(&none);
+    played_release(&ahead);
+}
+
 struct slope {
     const char *config, *overrides;
     double forward_s, backward_s; /* a unit */
@@ -298,6 +347,8 @@ static void test_weights_over_pcie(void)
 
 const struct check_case cases_time_cases[] = {{"host behind: by hand", test_host_behind_by_hand},
                                               {"host behind: GPT-2", test_host_behind},
+                                              {"routing: by hand", test_routing_by_hand},
+                                              {"routing: experts", test_routing},
                                               {"one communicator", test_one_communicator},
                                               {"across hosts: the knee by hand", test_knee},
                                               {"across hosts: Llama", test_across_hosts},
