@@ -156,6 +156,8 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
     cluster->nic_link = port_link(config, path_join(config->arena, path, "host.nics"), &host->nics);
     for (int i = 0; i < HOST_COST_COUNT; i++)
         cluster->host_cost_s[i] = host->cpu.cost[i].time_s;
+    cluster->compute = host_compute_from(host);
+    cluster->copy_link = link_from(&host->copy_link);
     enum status status =
         calibration_build(arena, config, path_join(config->arena, path, "collectives.calibration"),
                           &from->collectives.calibration, &cluster->calibration);

@@ -34,6 +34,7 @@
 #include "base/arena.h"
 #include "cluster/calibration.h"
 #include "cluster/gpu.h"
+#include "cluster/host_compute.h"
 #include "cluster/host_tree.h"
 #include "cluster/library.h"
 #include "config/config.h"
@@ -124,6 +125,8 @@ struct cluster {
     struct link nic_link;
     struct fabric fabric;
     double host_cost_s[HOST_COST_COUNT];
+    struct host_compute compute;
+    struct link copy_link; /* a GPU's to the host's memory, where there is no PCIe tree */
     int64_t default_hosts, max_hosts;
     enum collective_algorithm algorithm;
     enum protocol protocol;

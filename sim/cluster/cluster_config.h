@@ -66,10 +66,17 @@ struct cost_config {
     const char *source;
 };
 
+struct processor_config { /* zeroed: nothing is said */
+    int64_t cores;
+    double memory_bytes_per_s, core_bytes_per_s, fused_share, passes_share;
+    const char *source;
+};
+
 struct cpu_config { /* topologies/cpus/NAME.yaml */
     int64_t version;
     const char *name;
     struct cost_config cost[HOST_COST_COUNT];
+    struct processor_config processor;
 };
 
 struct host_config {
@@ -79,6 +86,10 @@ struct host_config {
     struct pcie_config pcie;
     struct numa_config numa;
     struct cpu_config cpu;
+    int64_t cpus, cores;                     /* cores 0: those of the processors */
+    double memory_bytes, memory_bytes_per_s; /* 0: not known; that of the processors */
+    struct link_config copy_link;
+    const char *source; /* of cores and memory */
 };
 
 struct hosts_config {

@@ -38,7 +38,8 @@
  * Left out of the host: the limit of launches that wait on the GPU (1,024). The host is ahead by
  * that much when it would block, so it never starves the GPU.
  *
- * Left out: computing on the host is in the grammar but not played yet (an error says so).
+ * Computing on the host (offloaded optimizers) takes the host thread as long as
+ * cluster/host_compute.h says; what it issues behind comes later by that much.
  *
  * The machine knows nothing of breakdowns or tables: observers are told (observe/observe.h).
  */

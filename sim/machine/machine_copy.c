@@ -5,48 +5,77 @@
  * the two (cluster/traffic.h), through one copy engine a direction and the GPU's memory. Alone it
  * runs at the payload rate of its slot, of which it is a full user of the engine; every member of
  * the rank class copies at the same time, so that a switch's uplink carries all of theirs. Its
- * weight is that rate: what shares a wire slows by the same factor.
+ * weight is that rate: what shares a wire slows by the same factor. A cluster without a PCIe tree
+ * may name a `copy_link`: a link of each GPU's own.
+ *
+ * Host memory that is not pinned is staged by one core, which reads and writes every byte
+ * (cluster/host_compute.h): the copy runs no faster than that.
  *
  * On the device it reads and writes every byte: 2·B of memory traffic at up to half its bandwidth.
  *
  * Example: 1 GB to the host over PCIe 4.0 x16 at 26 GB/s: 38 ms; four GPUs below one such uplink:
- * 154 ms.
+ * 154 ms; not pinned, with a core of 22 GB/s: 91 ms.
  *
- * Left out: memory that is not pinned (staged by the driver at a fraction of the rate), the launch
- * of some microseconds, ranks of one class that copy at different times.
+ * Left out: the launch of some microseconds, ranks of one class that copy at different times.
  */
 #include <math.h>
 
 #include "cluster/traffic.h"
 #include "machine/machine_private.h"
 
-/* One direction of a GPU's slot; -1: the cluster says nothing of PCIe. */
+/* One direction of a GPU's slot; -1: the cluster has no PCIe tree. */
 static int32_t slot_of(const struct rank_class *rank_class, enum copy_kind kind)
 {
-    return kind == COPY_H2D ? rank_class->pcie_down : rank_class->pcie_up;
+    return copy_is_to_gpu(kind) ? rank_class->pcie_down : rank_class->pcie_up;
+}
+
+double copy_rate(const struct layout *layout, const struct rank_class *rank_class,
+                 enum copy_kind kind)
+{
+    if (kind == COPY_D2D)
+        return layout->resources[rank_class->hbm].capacity / 2;
+    const struct link *link = &layout->cluster->copy_link;
+    const int32_t slot = slot_of(rank_class, kind);
+    const double rate =
+        slot >= 0 ? layout->resources[slot].capacity : link->bytes_per_s * link->copy_efficiency;
+    const bool is_pinned = kind == COPY_H2D || kind == COPY_D2H;
+    return is_pinned ? rate
+                     : fmin(rate, host_compute_staging_bytes_per_s(&layout->cluster->compute));
+}
+
+/* Demands of a copy at `rate` alone on the wires of the host's PCIe tree. */
+static void add_wires(struct machine *machine, struct class_state *class, enum copy_kind kind,
+                      struct copy_path *path)
+{
+    const struct layout *layout = machine->setup->layout;
+    const struct traffic *traffic = layout_copy(layout, class->idx, copy_is_to_gpu(kind));
+    path->demands = ARENA_ARRAY(machine->arena, struct demand, traffic->load_count + 2);
+    for (int32_t i = 0; i < traffic->load_count; i++)
+        path->demands[path->demand_count++] =
+            (struct demand){traffic->loads[i].resource, traffic->loads[i].per_byte};
 }
 
 static enum status path_set_up(struct machine *machine, struct class_state *class,
                                enum copy_kind kind)
 {
     const struct layout *layout = machine->setup->layout;
+    const struct cluster *cluster = layout->cluster;
     const struct rank_class *rank_class = class->rank_class;
-    const int32_t slot = slot_of(rank_class, kind);
-    if (slot < 0) {
-        diag_add(machine->diag, DIAG_ERROR, layout->cluster->place, "give its host 'pcie'",
+    struct copy_path *path = &class->copies[kind];
+    path->rate = copy_rate(layout, rank_class, kind);
+    if (!(path->rate > 0)) {
+        diag_add(machine->diag, DIAG_ERROR, cluster->place,
+                 "give its host 'copy_link', or 'pcie'; for pageable memory its cpu a 'processor'",
                  "copies between host and device: cluster '%s' says nothing of PCIe",
-                 layout->cluster->name);
+                 cluster->name);
         return STATUS_INPUT;
     }
-    const struct traffic *traffic = layout_copy(layout, class->idx, kind == COPY_H2D);
-    struct copy_path *path = &class->copies[kind];
-    path->rate = layout->resources[slot].capacity;
-    path->demands = ARENA_ARRAY(machine->arena, struct demand, traffic->load_count + 2);
-    for (int32_t i = 0; i < traffic->load_count; i++)
-        path->demands[path->demand_count++] =
-            (struct demand){traffic->loads[i].resource, traffic->loads[i].per_byte};
+    if (slot_of(rank_class, kind) >= 0)
+        add_wires(machine, class, kind, path);
+    else
+        path->demands = ARENA_ARRAY(machine->arena, struct demand, 2);
     const int32_t engine =
-        kind == COPY_H2D ? rank_class->copy_engine_h2d : rank_class->copy_engine_d2h;
+        copy_is_to_gpu(kind) ? rank_class->copy_engine_h2d : rank_class->copy_engine_d2h;
     path->demands[path->demand_count++] = (struct demand){engine, 1 / path->rate};
     path->demands[path->demand_count++] = (struct demand){rank_class->hbm, 1};
     return STATUS_OK;
@@ -56,7 +85,7 @@ static void device_path_set_up(struct machine *machine, struct class_state *clas
 {
     const struct rank_class *rank_class = class->rank_class;
     struct copy_path *path = &class->copies[COPY_D2D];
-    path->rate = machine->setup->layout->resources[rank_class->hbm].capacity / 2;
+    path->rate = copy_rate(machine->setup->layout, rank_class, COPY_D2D);
     path->demands = ARENA_ARRAY(machine->arena, struct demand, 2);
     path->demands[path->demand_count++] = (struct demand){rank_class->hbm, 2};
     if (rank_class->copy_engine_h2d >= 0)
@@ -69,8 +98,8 @@ enum status copies_set_up(struct machine *machine)
     for (int32_t i = 0; i < machine->class_count; i++) {
         struct class_state *class = &machine->classes[i];
         device_path_set_up(machine, class);
-        for (int kind = COPY_H2D; kind <= COPY_D2H; kind++) {
-            if (!class->score->has_copies[kind])
+        for (int kind = 0; kind < COPY_KIND_COUNT; kind++) {
+            if (kind == COPY_D2D || !class->score->has_copies[kind])
                 continue;
             if (path_set_up(machine, class, (enum copy_kind)kind) != STATUS_OK)
                 return STATUS_INPUT;

@@ -8,6 +8,14 @@
  */
 #include "machine/machine_private.h"
 
+/* All ranks of the host at once. */
+double host_compute_s(const struct layout *layout, const struct op *op)
+{
+    return (double)op->bytes / host_compute_bytes_per_s(&layout->cluster->compute,
+                                                        (enum host_pass)op->index,
+                                                        layout->gpus_per_host, op->count);
+}
+
 int64_t tensor_allocated_bytes(const struct tensor *tensor)
 {
     enum { BLOCK = 512 };

@@ -66,15 +66,14 @@ static struct alone measure_alone(const struct machine *machine, const struct sc
     return alone;
 }
 
-/* Bytes/s; a cluster without PCIe is refused elsewhere. */
+/* Bytes/s; a cluster that does not say is refused elsewhere. */
 static double slowest_copy(const struct layout *layout, enum copy_kind kind)
 {
     double slowest = layout->cluster->gpu.hbm_bytes_per_s / 2;
-    for (int32_t i = 0; kind != COPY_D2D && i < layout->class_count; i++) {
-        const struct rank_class *class = &layout->classes[i];
-        const int32_t slot = kind == COPY_H2D ? class->pcie_down : class->pcie_up;
-        if (slot >= 0)
-            slowest = fmin(slowest, layout->resources[slot].capacity);
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        const double rate = copy_rate(layout, &layout->classes[i], kind);
+        if (rate > 0)
+            slowest = fmin(slowest, rate);
     }
     return slowest;
 }
@@ -94,6 +93,8 @@ static double ops_s(const struct machine_setup *setup, const struct op_list *ops
             seconds += alone->transfers[op->index];
         else if (op->kind == OP_HOST_WORK)
             seconds += op->count * cluster->host_cost_s[op->index];
+        else if (op->kind == OP_HOST_COMPUTE)
+            seconds += host_compute_s(setup->layout, op);
         else if (op->kind == OP_COPY)
             seconds += (double)op->bytes / slowest_copy(setup->layout, (enum copy_kind)op->index);
         else

@@ -143,8 +143,8 @@ struct score {
     struct tape tapes[TAPE_COUNT];
     int32_t site_count;
     bool has_timed_frees;
-    bool has_copies[3]; /* by enum copy_kind */
-    bool *has_sends;    /* by channel (transfer_channel) */
+    bool has_copies[COPY_KIND_COUNT];
+    bool *has_sends; /* by channel (transfer_channel) */
 };
 
 /* Kernels of a segment on one GPU variant; arrays of kernel_count + 1 sums. */
@@ -262,11 +262,11 @@ struct class_state {
     bool is_memory_due;
     struct pending_free *pending, *free_list;
     const struct comm_seat *seats; /* by communicator */
-    struct copy_path copies[3];    /* by enum copy_kind */
-    int32_t computing_count;       /* segments that run */
-    int64_t sms_held;              /* by collectives */
-    int64_t moving_percent;        /* of the GPU's memory bandwidth, by transfers */
-    struct level *level;           /* as the solver knows it; NULL: none */
+    struct copy_path copies[COPY_KIND_COUNT];
+    int32_t computing_count; /* segments that run */
+    int64_t sms_held;        /* by collectives */
+    int64_t moving_percent;  /* of the GPU's memory bandwidth, by transfers */
+    struct level *level;     /* as the solver knows it; NULL: none */
     bool is_level_listed;
 };
 
@@ -393,6 +393,9 @@ void lane_start_activity(struct machine *machine, struct lane *lane, enum activi
 
 /* machine_copy.c */
 MUST_CHECK enum status copies_set_up(struct machine *machine);
+/* Bytes/s alone; 0: the cluster does not say. */
+double copy_rate(const struct layout *layout, const struct rank_class *rank_class,
+                 enum copy_kind kind);
 /* True when there is nothing to copy. */
 bool copy_start(struct machine *machine, struct lane *lane);
 
@@ -432,6 +435,9 @@ static inline int32_t op_queue(const struct program *program, const struct op *o
 int32_t pairs_count(const struct machine *machine);
 /* `comms`: as many as were counted. */
 void pairs_set_up(struct machine *machine, struct comm_state *comms);
+
+/* machine_host.c */
+double host_compute_s(const struct layout *layout, const struct op *op);
 
 /* machine_activity.c */
 void activity_init(struct activity *activity, uint16_t event_kind, void *owner, int32_t order);

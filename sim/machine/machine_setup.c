@@ -11,39 +11,15 @@
 #include "base/units.h"
 #include "machine/machine_private.h"
 
-/* What the grammar has and the machine does not play yet: said, never ignored. */
-static const char *missing_feature(const struct op *op)
+static enum status check_ops(const struct machine *machine, const struct op_list *ops)
 {
-    switch ((enum op_kind)op->kind) {
-    case OP_HOST_COMPUTE:
-        return "computing on the host";
-    case OP_SEND:
-    case OP_RECV:
-    case OP_COPY:
-    case OP_SEGMENT:
-    case OP_COLLECTIVE:
-    case OP_RECORD:
-    case OP_WAIT:
-    case OP_HOST_WAIT:
-    case OP_HOST_WORK:
-    case OP_ALLOC:
-    case OP_FREE:
-    case OP_RECORD_STREAM:
-    case OP_FREE_AFTER:
-    case OP_MARK:
-    case OP_KIND_COUNT:
-        return NULL;
-    }
-    return NULL;
-}
-
-static enum status check_ops(const struct op_list *ops, struct diag *diag)
-{
-    for (int32_t i = 0; i < ops->count; i++) {
-        const char *missing = missing_feature(&ops->items[i]);
-        if (missing == NULL)
+    const struct cluster *cluster = machine->setup->layout->cluster;
+    const char *missing = host_compute_missing(&cluster->compute);
+    for (int32_t i = 0; missing != NULL && i < ops->count; i++) {
+        if (ops->items[i].kind != OP_HOST_COMPUTE)
             continue;
-        diag_add(diag, DIAG_ERROR, NO_PLACE, NULL, "%s cannot be simulated yet", missing);
+        diag_add(machine->diag, DIAG_ERROR, cluster->place, "topologies/cpus/ has examples",
+                 "computing on the host: cluster '%s' lacks 'host.%s'", cluster->name, missing);
         return STATUS_INPUT;
     }
     return STATUS_OK;
@@ -53,9 +29,9 @@ static enum status check_program(const struct machine *machine, const struct pro
 {
     BUG_IF(program->streams.count > MACHINE_MAX_STREAMS);
     BUG_IF(program->communicators.count != machine->communicator_count);
-    if (check_ops(&program->prologue, machine->diag) != STATUS_OK)
+    if (check_ops(machine, &program->prologue) != STATUS_OK)
         return STATUS_INPUT;
-    return check_ops(&program->step, machine->diag);
+    return check_ops(machine, &program->step);
 }
 
 static int64_t kernel_ps(const struct machine *machine, const struct segment *segment,

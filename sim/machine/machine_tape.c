@@ -3,8 +3,9 @@
  * events.
  *
  * The host's clock runs through the operations: a kernel, a collective, a record or wait costs what
- * the cluster says; ALLOC, FREE, MARK and HOST_WAIT cost nothing. Kernel i of a segment of n is
- * issued (n - 1 - i) costs before the segment's issue time.
+ * the cluster says, HOST_COMPUTE what the host's memory and cores allow; ALLOC, FREE, MARK and
+ * HOST_WAIT cost nothing. Kernel i of a segment of n is issued (n - 1 - i) costs before the
+ * segment's issue time.
  *
  * Bindings: tapes are laid out in the order prologue, step 0, step 1, step 2; step 2 stands for all
  * later ones, which differ only in their number. A wait that finds its record in the step before is
@@ -142,6 +143,12 @@ static void write_host_wait(struct writer *writer, const struct op *op)
     writer_end_epoch(writer, writer_bind(writer, op->index));
 }
 
+static void write_host_compute(struct writer *writer, const struct op *op)
+{
+    if (!writer->machine->setup->ideal.optimizer)
+        writer->clock_ps += ps_from_s(host_compute_s(writer->machine->setup->layout, op));
+}
+
 static void write_op(struct writer *writer, const struct op *op, int32_t site)
 {
     switch ((enum op_kind)op->kind) {
@@ -156,7 +163,7 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         write_meeting(writer, op, TAPE_TRANSFER);
         break;
     case OP_COPY:
-        writer->clock_ps += writer->cost_ps[HOST_KERNEL];
+        writer->clock_ps += (op->count > 1 ? op->count : 1) * writer->cost_ps[HOST_KERNEL];
         writer_add(writer, op->stream, TAPE_COPY, op);
         break;
     case OP_RECORD:
@@ -187,8 +194,10 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         writer_add(writer, op->stream, TAPE_MARK, op);
         break;
     case OP_HOST_COMPUTE:
+        write_host_compute(writer, op);
+        break;
     case OP_KIND_COUNT:
-        BUG("operation of kind %d was not refused at set-up", op->kind);
+        BUG("no operation of kind %d", op->kind);
     }
 }
 

@@ -70,6 +70,9 @@ static void dump_tables(const struct program *program, FILE *file)
     }
 }
 
+static const char *const copy_names[COPY_KIND_COUNT] = {"h2d", "d2h", "d2d", "h2d-pageable",
+                                                        "d2h-pageable"};
+
 static void dump_op_text(const struct program *program, const struct op *op, FILE *file)
 {
     switch ((enum op_kind)op->kind) {
@@ -91,7 +94,7 @@ static void dump_op_text(const struct program *program, const struct op *op, FIL
         break;
     }
     case OP_COPY:
-        fprintf(file, "copy kind=%" PRId32 " bytes=%" PRId64, op->index, op->bytes);
+        fprintf(file, "copy %s bytes=%" PRId64, copy_names[op->index], op->bytes);
         break;
     case OP_RECORD:
         fprintf(file, "record %s", program->events.items[op->index]);
@@ -107,7 +110,8 @@ static void dump_op_text(const struct program *program, const struct op *op, FIL
                 op->count);
         break;
     case OP_HOST_COMPUTE:
-        fprintf(file, "host_compute bytes=%" PRId64, op->bytes);
+        fprintf(file, "host_compute %s bytes=%" PRId64 " threads=%" PRId32,
+                op->index == HOST_PASS_FUSED ? "fused" : "passes", op->bytes, op->count);
         break;
     case OP_ALLOC:
     case OP_FREE:

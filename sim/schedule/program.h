@@ -33,12 +33,14 @@ enum op_kind {
     OP_COLLECTIVE,    /* on `stream`: collective `index` of the table */
     OP_SEND,          /* on `stream`: transfer `index`, to the member `hop` places on; rendezvous */
     OP_RECV,          /* … the same transfer, from the member `hop` places back */
-    OP_COPY,          /* on `stream`: memory copy of `bytes`; index: enum copy_kind */
+    OP_COPY,          /* on `stream`: memory copy of `bytes`; index: enum copy_kind; issued in
+                         `count` parts (0: one) */
     OP_RECORD,        /* on `stream`: event `index` */
     OP_WAIT,          /* on `stream`: event `index` */
     OP_HOST_WAIT,     /* the host blocks until event `index` */
     OP_HOST_WORK,     /* the host spends `count` times cost `index` (enum host_cost) */
-    OP_HOST_COMPUTE,  /* the host computes: `bytes` of host memory traffic (offloaded optimizer) */
+    OP_HOST_COMPUTE,  /* the host computes (an offloaded optimizer): `bytes` of operands, in passes
+                         of kind `index` (enum host_pass), with `count` threads (0: all it has) */
     OP_ALLOC,         /* tensor `index` */
     OP_FREE,          /* tensor `index`; reusable at once on its own stream */
     OP_RECORD_STREAM, /* tensor `index` is also used on `stream`: a later free waits for it */
@@ -48,7 +50,19 @@ enum op_kind {
 };
 
 enum op_flag { OP_FIRST_STEP = 1, OP_LATER_STEPS = 2 };
-enum copy_kind { COPY_H2D, COPY_D2H, COPY_D2D };
+/* Pageable: host memory that is not pinned, staged by one core. */
+enum copy_kind {
+    COPY_H2D,
+    COPY_D2H,
+    COPY_D2D,
+    COPY_H2D_PAGEABLE,
+    COPY_D2H_PAGEABLE,
+    COPY_KIND_COUNT
+};
+static inline bool copy_is_to_gpu(enum copy_kind kind)
+{
+    return kind == COPY_H2D || kind == COPY_H2D_PAGEABLE;
+}
 
 /* Reached by the stream in GPU order: the phases of a step. */
 enum mark {
@@ -152,6 +166,11 @@ struct unit { /* one FSDP communication group */
     int64_t all_gather_bytes, reduce_scatter_bytes; /* padded, whole group */
 };
 
+/* What a rank keeps in the memory of its host, at most, in bytes. */
+struct host_memory {
+    int64_t parameters, gradients, optimizer;
+};
+
 struct op_list {
     struct op *items;
     int32_t count, capacity;
@@ -191,6 +210,7 @@ struct program {
         const char **items;
         int32_t count, capacity;
     } events; /* names */
+    struct host_memory host;
     struct op_list prologue, step;
 };
 

@@ -391,6 +391,57 @@ static void test_copy_on_the_device(void)
     toy_release(&toy);
 }
 
+/* Over a link of 10 GB/s of its own of which 0.8 is payload: 8 MB take 1 ms. Not pinned, a core of
+   4 GB/s reads and writes every byte: 2 GB/s, 4 ms. */
+static void test_copy_without_a_tree(void)
+{
+    static const int64_t expected_ms[COPY_KIND_COUNT] = {
+        [COPY_H2D] = 1, [COPY_D2H] = 1, [COPY_H2D_PAGEABLE] = 4, [COPY_D2H_PAGEABLE] = 4};
+    for (int kind = 0; kind < COPY_KIND_COUNT; kind++) {
+        struct toy toy;
+        if (expected_ms[kind] == 0)
+            continue;
+        toy_init(&toy, 2, true);
+        toy.cluster.copy_link = (struct link){.bytes_per_s = 10e9, .copy_efficiency = 0.8};
+        toy.cluster.compute.core_bytes_per_s = 4e9;
+        check_context("copy %d", kind);
+        toy_op(&toy, OP_COPY, TOY_GATHER, kind)->bytes = 8000000;
+        CHECK_INT(toy_play(&toy).end_ps, expected_ms[kind] * MS);
+        toy_release(&toy);
+    }
+    check_context(NULL);
+}
+
+/* Two ranks a host, 8 GB/s of memory and 4 cores of 3 GB/s: one pass at 0.9 of the memory 3.6 GB/s
+   a rank, so 36 MB take 10 ms; several at 0.5: 18 ms. One thread: 12 ms. A kernel behind it comes
+   when the host has done. */
+static void test_host_computes(void)
+{
+    static const struct {
+        enum host_pass pass;
+        int32_t threads;
+        int64_t expected_ms;
+    } rows[] = {
+        {HOST_PASS_FUSED, 0, 10}, {HOST_PASS_SEPARATE, 0, 18}, {HOST_PASS_FUSED, 1, 12},
+        {HOST_PASS_FUSED, 9, 10}, {HOST_PASS_SEPARATE, 1, 18},
+    };
+    const struct kernel kernel = toy_kernel(5, 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct toy toy;
+        toy_init(&toy, 2, true);
+        toy.cluster.compute = (struct host_compute){
+            .cores = 4, .memory_bytes_per_s = 8e9, .share = {0.9, 0.5}, .core_bytes_per_s = 3e9};
+        check_context("row %zu", i);
+        struct op *op = toy_op(&toy, OP_HOST_COMPUTE, TOY_COMPUTE, (int32_t)rows[i].pass);
+        op->bytes = 36000000;
+        op->count = rows[i].threads;
+        toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_kernels(&toy, &kernel, 1));
+        CHECK_INT(toy_play(&toy).end_ps, (rows[i].expected_ms + 5) * MS);
+        toy_release(&toy);
+    }
+    check_context(NULL);
+}
+
 static bool has_message(const struct toy *toy, const char *part)
 {
     for (int32_t i = 0; i < toy->diag.count; i++) {
@@ -408,7 +459,8 @@ static void test_what_is_not_built_is_said(void)
         const char *part;
     } rows[] = {
         {OP_COPY, COPY_H2D, "copies between host and device: cluster 'toy' says nothing of PCIe"},
-        {OP_HOST_COMPUTE, 0, "computing on the host"},
+        {OP_COPY, COPY_H2D_PAGEABLE, "copies between host and device"},
+        {OP_HOST_COMPUTE, 0, "computing on the host: cluster 'toy' lacks 'host.cpu.processor'"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct toy toy;
@@ -495,6 +547,8 @@ const struct check_case machine_cases[] = {
     {"memory in host order", test_memory_in_host_order},
     {"memory in GPU order", test_memory_in_gpu_order},
     {"copy on the device", test_copy_on_the_device},
+    {"copy without a tree", test_copy_without_a_tree},
+    {"host computes", test_host_computes},
     {"what is not built is said", test_what_is_not_built_is_said},
     {"deadlock is explained", test_deadlock_is_explained},
     {"mismatch is explained", test_mismatch_is_explained},
