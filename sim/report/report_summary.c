@@ -277,10 +277,25 @@ static void add_fits(struct summary *summary)
         const struct outcome *outcome = summary->outcomes[i];
         const int64_t spare_bytes = outcome->memory_capacity_bytes - outcome->peak_device_bytes;
         const int64_t shown = outcome->fits ? spare_bytes : outcome->memory_over_bytes;
-        table_cell(&summary->table, "%s, %.*f %s %s", outcome->fits ? "yes" : "NO",
-                   summary->byte_decimals, (double)shown * summary->byte_scale, summary->byte_unit,
-                   outcome->fits ? "free" : "over");
+        if (!outcome->fits && outcome->memory_over_bytes == 0)
+            table_cell(&summary->table, "NO, not into the host");
+        else
+            table_cell(&summary->table, "%s, %.*f %s %s", outcome->fits ? "yes" : "NO",
+                       summary->byte_decimals, (double)shown * summary->byte_scale,
+                       summary->byte_unit, outcome->fits ? "free" : "over");
     }
+}
+
+/* Where offload keeps something. */
+static void add_host_memory(struct summary *summary)
+{
+    bool is_used = false;
+    for (int32_t i = 0; i < summary->count; i++)
+        is_used = is_used || summary->outcomes[i]->peak_host_bytes > 0;
+    if (!is_used)
+        return;
+    add_bytes(summary, "  states on one host", "peak_host_bytes");
+    add_bytes(summary, "    of its memory", "host_memory_bytes");
 }
 
 static void add_memory(struct summary *summary)
@@ -294,6 +309,7 @@ static void add_memory(struct summary *summary)
         add_category(summary, (enum memory_category)i);
     add_metric_text(summary, "    peak reached at", "peak_at");
     add_bytes(summary, "  capacity", "memory_capacity_bytes");
+    add_host_memory(summary);
     add_fits(summary);
 }
 

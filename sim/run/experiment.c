@@ -284,7 +284,9 @@ static void check_built(struct experiment *experiment, bool is_note)
                                          .ddp = &experiment->ddp,
                                          .zero = &experiment->zero,
                                          .mesh = &experiment->mesh,
-                                         .precision = &experiment->train.precision};
+                                         .precision = &experiment->train.precision,
+                                         .optimizer = &experiment->train.optimizer,
+                                         .grad_accum = experiment->train.grad_accum};
     policy_check_built(config, &policy, is_note);
 }
 

@@ -54,7 +54,7 @@ const struct metric outcome_metrics[] = {
      .unit = "bool",
      .kind = METRIC_BOOL,
      .offset = FIELD(fits),
-     .help = "the device peak is within the capacity"},
+     .help = "the device peak is within the capacity, and peak_host_bytes within the host's"},
     REAL(comm_bytes_per_gpu, "bytes", "sent by each GPU in a step"),
     TEXT(bottleneck, "what bounds the step: compute, host or a link"),
     INT(events, "count", "events played by the simulator"),
@@ -75,6 +75,8 @@ const struct metric outcome_metrics[] = {
     INT(first_step_peak_active_bytes, "bytes", "peak_active_bytes of the very first step"),
     INT(memory_over_bytes, "bytes", "by how much the device peak exceeds the capacity; 0: it fits"),
     TEXT(peak_at, "what was allocated when the peak was reached"),
+    INT(peak_host_bytes, "bytes", "training states that offload keeps in the memory of one host"),
+    INT(host_memory_bytes, "bytes", "memory of one host; 0: the cluster does not say"),
     {.name = NULL},
 };
 

@@ -60,7 +60,9 @@ struct outcome {
     int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes, first_step_peak_active_bytes;
     int64_t memory_capacity_bytes;
     int64_t memory_over_bytes; /* by how much it does not fit, 0: fits */
-    bool fits;
+    int64_t peak_host_bytes;   /* training states in the memory of one host (offload) */
+    int64_t host_memory_bytes; /* of a host; 0: the cluster does not say */
+    bool fits;                 /* GPUs, and the host where it is known */
     int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* of the device peak */
     const char *peak_at;                             /* "unit layers.0, logits" */
     double comm_bytes_per_gpu;                       /* sent by each GPU, per step */

@@ -98,6 +98,17 @@ static int64_t memory_over_bytes(const struct memory_facts *memory, const struct
     return memory->peak_reserved_bytes + gpu->context_bytes - gpu->memory_bytes;
 }
 
+/* Whether what all ranks of a host keep there is less than it has. */
+static bool fill_host_memory(const struct experiment *experiment, struct outcome *outcome)
+{
+    const struct host_memory *host = &experiment->program->host;
+    outcome->peak_host_bytes =
+        experiment->gpus_per_node * (host->parameters + host->gradients + host->optimizer);
+    outcome->host_memory_bytes = (int64_t)experiment->cluster.compute.memory_bytes;
+    return outcome->host_memory_bytes == 0 ||
+           outcome->peak_host_bytes <= outcome->host_memory_bytes;
+}
+
 static void fill_memory(const struct experiment *experiment, const struct facts *facts,
                         struct outcome *outcome)
 {
@@ -127,9 +138,9 @@ static void fill_memory(const struct experiment *experiment, const struct facts 
         largest->peak_reserved_bytes - largest->peak_active_bytes;
     outcome->peak_device_bytes = largest->peak_reserved_bytes + gpu->context_bytes + communicators;
     outcome->memory_capacity_bytes = gpu->memory_bytes;
-    outcome->fits = outcome->peak_device_bytes <= outcome->memory_capacity_bytes;
-    outcome->memory_over_bytes =
-        outcome->fits ? 0 : outcome->peak_device_bytes - outcome->memory_capacity_bytes;
+    const int64_t over_bytes = outcome->peak_device_bytes - outcome->memory_capacity_bytes;
+    outcome->memory_over_bytes = over_bytes > 0 ? over_bytes : 0;
+    outcome->fits = over_bytes <= 0 && fill_host_memory(experiment, outcome);
     outcome->peak_at = largest->peak_tensor != NULL ? largest->peak_tensor : "";
 }
 
@@ -279,13 +290,34 @@ static const char *name_bottleneck(const struct experiment *experiment,
     return outcome->idle_s > compute ? "host" : "compute";
 }
 
+/* What offload asks of the host. */
+static void add_host_warnings(struct experiment *experiment, struct outcome *outcome,
+                              const char **warnings)
+{
+    char needed[32], there[32];
+    if (outcome->host_memory_bytes > 0 && outcome->peak_host_bytes > outcome->host_memory_bytes) {
+        format_gib(needed, sizeof(needed), (double)outcome->peak_host_bytes);
+        format_gib(there, sizeof(there), (double)outcome->host_memory_bytes);
+        warnings[outcome->warning_count++] =
+            arena_printf(&experiment->arena,
+                         "does not fit into the host: its GPUs keep %s of states in a memory of %s",
+                         needed, there);
+    }
+    const bool is_fsdp = experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1;
+    if (is_fsdp && experiment->fsdp.cpu_offload.params && experiment->gpus_per_node > 1 &&
+        experiment->train.optimizer.omp_num_threads == 0)
+        warnings[outcome->warning_count++] =
+            "the optimizer on the host has all its cores here; torchrun gives a rank one unless "
+            "OMP_NUM_THREADS is set (train.optimizer.omp_num_threads: 1)";
+}
+
 static void add_warnings(struct experiment *experiment, struct outcome *outcome)
 {
     /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
     static const double tight_share = 0.95;
-    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 6);
+    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 8);
     char over[32];
-    if (!outcome->fits) {
+    if (outcome->memory_over_bytes > 0) {
         format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
         warnings[outcome->warning_count++] = arena_printf(
             &experiment->arena,
@@ -297,6 +329,7 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
         warnings[outcome->warning_count++] =
             "less than 5 % of GPU memory is left: fragmentation may cause allocator retries";
     }
+    add_host_warnings(experiment, outcome, warnings);
     if (experiment->ideal.contention && outcome->comm_s > 0)
         warnings[outcome->warning_count++] =
             "'ideal: contention' is on: overlap is assumed to be free, which is optimistic";

@@ -46,9 +46,12 @@ void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backwar
     struct fsdp1_unit *unit = &builder->units[index];
     struct fsdp_builder *fsdp = &builder->fsdp;
     const bool gathers = !unit->is_gathered;
-    if (gathers && unit->cast_shard >= 0) {
+    if (gathers && (unit->cast_shard >= 0 || fsdp_offloads(fsdp))) {
+        fsdp_bring_shard(fsdp, index, FSDP1_PRE_UNSHARD, unit->pre_unsharded);
         fsdp_alloc(fsdp, index, unit->cast);
         fsdp_op(fsdp, OP_SEGMENT, FSDP1_PRE_UNSHARD, index, unit->cast_shard);
+        if (unit->cast_shard >= 0)
+            fsdp_free(fsdp, index, unit->common->device_shard);
         fsdp_op(fsdp, OP_RECORD, FSDP1_PRE_UNSHARD, index, unit->pre_unsharded);
         fsdp_op(fsdp, OP_WAIT, FSDP1_UNSHARD, index, unit->pre_unsharded);
     }
@@ -57,8 +60,9 @@ void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backwar
         fsdp_alloc(fsdp, index, unit->flat_params);
         if (fsdp_is_sharded(fsdp))
             gather(builder, index);
-        fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, unit->cast);
-        fsdp_free(fsdp, index, unit->cast);
+        const int32_t gathered = unit->cast_shard >= 0 ? unit->cast : unit->common->device_shard;
+        fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, gathered);
+        fsdp_free(fsdp, index, gathered);
         unit->is_gathered = true;
     }
     /* SHARD_GRAD_OP leaves the views as they are after forward; FULL_SHARD renews the root's. */

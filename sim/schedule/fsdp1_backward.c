@@ -108,6 +108,19 @@ static void post_backward(struct fsdp1_builder *builder, int32_t index)
         reduce(builder, index);
 }
 
+/* 85: the host waits for its gradients; those on the GPU go. */
+static void await_offloaded(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    if (!fsdp_offloads(fsdp) || !builder->syncs)
+        return;
+    fsdp_op(fsdp, OP_RECORD, FSDP1_COMPUTE, 0, builder->offloaded_event);
+    fsdp_op(fsdp, OP_HOST_WAIT, FSDP1_COMPUTE, 0, builder->offloaded_event);
+    for (int32_t i = 0; i < fsdp->unit_count; i++)
+        if (fsdp->units[i].has_gradient)
+            fsdp_free(fsdp, i, fsdp->units[i].sharded_grads);
+}
+
 void fsdp1_backward(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
@@ -128,5 +141,6 @@ void fsdp1_backward(struct fsdp1_builder *builder)
     fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->done_event);
     fsdp_op(fsdp, OP_RECORD, FSDP1_ALL_REDUCE, 0, builder->all_reduced_event);
     fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->all_reduced_event);
+    await_offloaded(builder);
     fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_BACKWARD_END);
 }

@@ -59,6 +59,7 @@ struct fsdp1_builder {
     struct fsdp1_unit *units;    /* as in fsdp.units */
     int32_t root_event;          /* compute stream at root pre-forward */
     int32_t done_event;          /* post-backward stream at the end of backward */
+    int32_t offloaded_event;     /* compute stream then, with all gradients on the host */
     int32_t all_reduced_event;   /* all-reduce stream there, -1: none */
     int all_reduce_stream;       /* of the shards */
     int32_t *post_forward_order; /* units */

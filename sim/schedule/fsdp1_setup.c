@@ -145,6 +145,7 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
     unit->forward_freed = fsdp_add_event(fsdp, "forward_freed", name);
     unit->backward_freed = fsdp_add_event(fsdp, "backward_freed", name);
     fsdp_add_shard(fsdp, index, 1);
+    fsdp_add_offload(fsdp, index, FSDP1_PRE_UNSHARD);
     optimizer_add_state(fsdp, index);
 }
 
@@ -161,6 +162,8 @@ void fsdp1_setup(struct fsdp1_builder *builder)
     optimizer_setup(fsdp);
     builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");
     builder->done_event = fsdp_add_event(fsdp, "post_backward_done", "root");
+    builder->offloaded_event =
+        fsdp_offloads(fsdp) ? fsdp_add_event(fsdp, "gradients_offloaded", "root") : -1;
     builder->all_reduced_event = builder->all_reduce_stream == FSDP1_ALL_REDUCE
                                      ? fsdp_add_event(fsdp, "all_reduce_done", "root")
                                      : -1;

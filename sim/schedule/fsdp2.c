@@ -17,10 +17,12 @@ static void copy_in(struct fsdp2_builder *builder, int32_t index)
         fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COPY_IN, index, unit->copy_in_slice);
         return;
     }
+    fsdp_bring_shard(&builder->fsdp, index, FSDP2_COPY_IN, unit->copied_in); /* 14 */
     fsdp_alloc(&builder->fsdp, index, unit->cast);
     fsdp_alloc(&builder->fsdp, index, unit->gather_buffer);
     fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_COPY_IN, index, unit->copy_in);
     fsdp_free(&builder->fsdp, index, unit->cast);
+    fsdp_free(&builder->fsdp, index, unit->common->device_shard);
 }
 
 /* 9, 11-13: issue the all-gather, unless it is under way or the unit is gathered already. */

@@ -194,6 +194,7 @@ static void finalize(struct fsdp2_builder *builder, int32_t index)
     if (unit->common->has_gradient || unit->has_partial) {
         fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_COMPUTE, index, unit->post_reduced);
         release_reduced(builder, index);
+        fsdp_await_gradient(&builder->fsdp, index); /* 57 */
     }
     if (!unit->is_pending)
         return;

@@ -204,6 +204,7 @@ static void setup_unit(struct fsdp2_builder *builder, int32_t index)
     unit->post_reduced = fsdp_add_event(fsdp, "post_reduced", name);
     unit->summed = fsdp_is_replicated(fsdp) ? fsdp_add_event(fsdp, "summed", name) : -1;
     fsdp_add_shard(fsdp, index, unit->common->param_count);
+    fsdp_add_offload(fsdp, index, FSDP2_COPY_IN);
     optimizer_add_state(fsdp, index);
 }
 

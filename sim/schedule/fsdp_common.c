@@ -114,7 +114,7 @@ void fsdp_hold(struct fsdp_builder *builder, int32_t tensor)
                         .index = tensor};
 }
 
-static void append(struct fsdp_builder *builder, struct op op)
+void fsdp_add_op(struct fsdp_builder *builder, struct op op)
 {
     if (op.index >= 0)
         *ARENA_PUSH(builder->arena, &builder->program->step) = op;
@@ -123,25 +123,27 @@ static void append(struct fsdp_builder *builder, struct op op)
 void fsdp_op(struct fsdp_builder *builder, enum op_kind kind, int stream, int32_t unit,
              int32_t index)
 {
-    append(builder,
-           (struct op){
-               .kind = (uint8_t)kind, .stream = (uint8_t)stream, .unit = unit, .index = index});
+    fsdp_add_op(builder, (struct op){.kind = (uint8_t)kind,
+                                     .stream = (uint8_t)stream,
+                                     .unit = unit,
+                                     .index = index});
 }
 
 void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_flag flag,
                      int32_t unit, int32_t index)
 {
-    append(builder, (struct op){.kind = (uint8_t)kind,
-                                .flags = (uint16_t)flag,
-                                .unit = unit,
-                                .index = index,
-                                .count = 1});
+    fsdp_add_op(builder, (struct op){.kind = (uint8_t)kind,
+                                     .flags = (uint16_t)flag,
+                                     .unit = unit,
+                                     .index = index,
+                                     .count = 1});
 }
 
 void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count)
 {
-    append(builder,
-           (struct op){.kind = OP_HOST_WORK, .unit = unit, .index = (int32_t)cost, .count = count});
+    fsdp_add_op(
+        builder,
+        (struct op){.kind = OP_HOST_WORK, .unit = unit, .index = (int32_t)cost, .count = count});
 }
 
 void fsdp_alloc(struct fsdp_builder *builder, int32_t unit, int32_t tensor)

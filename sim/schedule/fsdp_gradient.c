@@ -65,13 +65,33 @@ void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t index)
 void fsdp_alloc_reduced(struct fsdp_builder *builder, int32_t index)
 {
     struct fsdp_unit *unit = &builder->units[index];
-    unit->is_reduced_apart = unit->cast_grads >= 0 || unit->has_gradient;
+    const bool accumulates = unit->has_gradient && !fsdp_offloads(builder);
+    unit->is_reduced_apart = unit->cast_grads >= 0 || accumulates;
     fsdp_alloc(builder, index, unit->is_reduced_apart ? unit->reduce_output : unit->sharded_grads);
+}
+
+/* It dies on the GPU when the stream has copied it: at once, or with FSDP1 at the end of backward.
+ */
+static void keep_on_host(struct fsdp_builder *builder, int32_t index, int stream)
+{
+    struct fsdp_unit *unit = &builder->units[index];
+    if (unit->cast_grads >= 0) {
+        fsdp_alloc(builder, index, unit->sharded_grads);
+        fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);
+    }
+    fsdp_offload_gradient(builder, index, stream);
+    if (builder->settings->fsdp.api == API_FSDP2)
+        fsdp_free(builder, index, unit->sharded_grads);
+    unit->has_gradient = true;
 }
 
 void fsdp_keep_gradient(struct fsdp_builder *builder, int32_t index, int stream)
 {
     struct fsdp_unit *unit = &builder->units[index];
+    if (fsdp_offloads(builder)) {
+        keep_on_host(builder, index, stream);
+        return;
+    }
     if (unit->has_gradient) {
         fsdp_alloc(builder, index, unit->cast_grads_output);
         fsdp_op(builder, OP_SEGMENT, stream, index, unit->cast_grads);

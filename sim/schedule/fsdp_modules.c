@@ -80,6 +80,10 @@ void fsdp_assign_units(struct fsdp_builder *builder)
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
 {
     const struct fsdp_unit *unit = &builder->units[index];
+    if (fsdp_offloads(builder)) {
+        builder->program->host.parameters += unit->sizes.stored_bytes;
+        return;
+    }
     fsdp_hold(builder,
               fsdp_add_tensor(builder, (struct tensor){.name = arena_printf(
                                                            builder->arena, "shard(%s)", unit->name),

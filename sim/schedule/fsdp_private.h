@@ -36,7 +36,9 @@ struct fsdp_unit {
     int32_t sharded_grads, reduce_output, cast_grads_output; /* tensors, -1: none */
     int32_t cast_grads, accumulate;                          /* segments, -1: none */
     int32_t optimizer_state;                                 /* tensor, -1: none */
-    bool has_gradient; /* a microbatch of this step left a sharded gradient */
+    int32_t device_shard;    /* tensor: of a shard that the host keeps, -1: none */
+    int32_t offloaded_event; /* its gradient is on the host, -1: none */
+    bool has_gradient;       /* a microbatch of this step left a sharded gradient */
     bool
         is_reduced_apart; /* reduce_output is alive: the reduced shard is not the gradient itself */
 };
@@ -111,6 +113,8 @@ void fsdp_op(struct fsdp_builder *builder, enum op_kind kind, int stream, int32_
 void fsdp_flagged_op(struct fsdp_builder *builder, enum op_kind kind, enum op_flag flag,
                      int32_t unit, int32_t index);
 void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, int32_t count);
+/* Any other; an `index` of -1 adds nothing. */
+void fsdp_add_op(struct fsdp_builder *builder, struct op op);
 void fsdp_alloc(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
 void fsdp_free(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
 
@@ -164,6 +168,23 @@ void fsdp_free_reduced(struct fsdp_builder *builder, int32_t unit);
 bool fsdp_is_sharded(const struct fsdp_builder *builder);
 bool fsdp_is_replicated(const struct fsdp_builder *builder);
 
+/* fsdp_offload.c */
+/* Whether FSDP keeps shards in the memory of the host. */
+bool fsdp_offloads(const struct fsdp_builder *builder);
+/* What a unit then needs; its shard comes to the GPU on `stream`. */
+void fsdp_add_offload(struct fsdp_builder *builder, int32_t unit, int stream);
+/* A copy issued in so many parts, and `event` behind it. */
+void fsdp_copy(struct fsdp_builder *builder, enum copy_kind kind, int stream, int32_t unit,
+               int64_t bytes, int32_t parts, int32_t event);
+/* The host reads and writes so many bytes of operands. */
+void fsdp_host_compute(struct fsdp_builder *builder, enum host_pass pass, int32_t unit,
+                       double bytes);
+/* The shard to the GPU, into `device_shard`; `copied` is recorded behind it. */
+void fsdp_bring_shard(struct fsdp_builder *builder, int32_t unit, int stream, int32_t copied);
+/* The reduced gradient to the host, where it is kept, or added to what is there. */
+void fsdp_offload_gradient(struct fsdp_builder *builder, int32_t unit, int stream);
+void fsdp_await_gradient(struct fsdp_builder *builder, int32_t unit);
+
 /* fsdp_gradient_order.c: backward cut where gradients are made. */
 void fsdp_order_gradients(struct fsdp_builder *builder);
 /* The kernels of backward that end with gradient `index` of a module like this one, and behind them
@@ -179,5 +200,13 @@ void optimizer_setup(struct fsdp_builder *builder);
 void optimizer_free_gradients(struct fsdp_builder *builder);
 /* Clipping, then the update. */
 void optimizer_step(struct fsdp_builder *builder);
+/* Elements of the shard that are updated; operand bytes that the update moves for each. */
+int64_t optimizer_elements(const struct fsdp_builder *builder);
+double optimizer_update_bytes(const struct fsdp_builder *builder);
+/* What the update reads and writes: the master copy, or the parameters as stored. */
+enum dtype optimizer_update_dtype(const struct fsdp_builder *builder);
+
+/* optimizer_host.c: the same on the host. */
+void optimizer_host_step(struct fsdp_builder *builder, int32_t tensors);
 
 #endif

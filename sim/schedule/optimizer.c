@@ -69,9 +69,9 @@ double optimizer_state_bytes(const struct optimizer_config *optimizer)
     return updates[optimizer->name].states * element_bytes(optimizer);
 }
 
-/* What the update reads and writes. */
-static enum dtype update_dtype(const struct precision_config *precision)
+enum dtype optimizer_update_dtype(const struct fsdp_builder *builder)
 {
+    const struct precision_config *precision = &builder->settings->precision;
     return precision->master_dtype != MASTER_NONE ? (enum dtype)(precision->master_dtype - 1)
                                                   : (enum dtype)precision->storage_dtype;
 }
@@ -85,11 +85,13 @@ static bool has_master(const struct fsdp_builder *builder)
 static void add_master(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_unit *unit = &builder->units[index];
-    const int64_t bytes = dtype_bytes(update_dtype(&builder->settings->precision));
-    fsdp_hold(builder,
-              fsdp_add_unit_tensor(builder, index, "master",
-                                   has_master(builder) ? unit->sizes.optimized_shard * bytes : 0,
-                                   MEMORY_OPTIMIZER, FSDP_COMPUTE));
+    const int64_t each = has_master(builder) ? dtype_bytes(optimizer_update_dtype(builder)) : 0;
+    const int64_t bytes = unit->sizes.optimized_shard * each;
+    if (policy_offloads_optimizer(builder->settings))
+        builder->program->host.optimizer += bytes;
+    else
+        fsdp_hold(builder, fsdp_add_unit_tensor(builder, index, "master", bytes, MEMORY_OPTIMIZER,
+                                                FSDP_COMPUTE));
 }
 
 void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
@@ -99,6 +101,11 @@ void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
     const struct update *update = &updates[builder->settings->optimizer.name];
     const double bytes =
         (double)unit->sizes.optimized_shard * optimizer_state_bytes(&builder->settings->optimizer);
+    unit->optimizer_state = -1;
+    if (policy_offloads_optimizer(builder->settings)) {
+        builder->program->host.optimizer += (int64_t)bytes;
+        return;
+    }
     unit->optimizer_state = fsdp_add_tensor(
         builder, (struct tensor){
                      .name = arena_printf(builder->arena, "%s(%s)", update->state_name, unit->name),
@@ -128,15 +135,42 @@ static struct shard_sizes measure_shard(const struct fsdp_builder *builder)
     return sizes;
 }
 
+int64_t optimizer_elements(const struct fsdp_builder *builder)
+{
+    return measure_shard(builder).elements;
+}
+
+/* The passes of the update as it is written. */
+static const struct update_pass *update_passes(const struct optimizer_config *optimizer)
+{
+    const struct update *update = &updates[optimizer->name];
+    const bool is_fused =
+        optimizer->impl == OPTIMIZER_FUSED || optimizer->name == OPTIMIZER_ADAMW_8BIT;
+    return is_fused ? update->fused : update->passes;
+}
+
+static double pass_bytes(const struct fsdp_builder *builder, const struct update_pass *pass)
+{
+    return pass->params * (double)dtype_bytes(optimizer_update_dtype(builder)) +
+           pass->states * element_bytes(&builder->settings->optimizer);
+}
+
+double optimizer_update_bytes(const struct fsdp_builder *builder)
+{
+    double bytes = 0;
+    for (const struct update_pass *pass = update_passes(&builder->settings->optimizer);
+         pass->name != NULL; pass++)
+        bytes += pass_bytes(builder, pass);
+    return bytes;
+}
+
 /* forloop repeats every pass for each tensor, in equal parts. */
 static int32_t add_update_segment(struct fsdp_builder *builder, const struct shard_sizes *sizes)
 {
     const struct optimizer_config *optimizer = &builder->settings->optimizer;
     const struct update *update = &updates[optimizer->name];
-    const enum dtype storage = update_dtype(&builder->settings->precision);
-    const bool is_fused =
-        optimizer->impl == OPTIMIZER_FUSED || optimizer->name == OPTIMIZER_ADAMW_8BIT;
-    const struct update_pass *passes = is_fused ? update->fused : update->passes;
+    const struct update_pass *passes = update_passes(optimizer);
+    const bool is_fused = passes == update->fused;
     const int32_t repeats = optimizer->impl == OPTIMIZER_FORLOOP ? sizes->tensors : 1;
     int32_t count = 0;
     while (passes[count].name != NULL)
@@ -146,13 +180,12 @@ static int32_t add_update_segment(struct fsdp_builder *builder, const struct sha
     struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count * repeats);
     for (int32_t i = 0; i < count * repeats; i++) {
         const struct update_pass *pass = &passes[i % count];
-        kernels[i] = (struct kernel){.name = pass->name,
-                                     .kind = is_fused ? KERNEL_OPTIMIZER : KERNEL_ELEMENTWISE,
-                                     .impl = is_fused ? IMPL_HAND : IMPL_EAGER,
-                                     .dtype = storage,
-                                     .bytes = (double)sizes->elements / repeats *
-                                              (pass->params * (double)dtype_bytes(storage) +
-                                               pass->states * element_bytes(optimizer))};
+        kernels[i] =
+            (struct kernel){.name = pass->name,
+                            .kind = is_fused ? KERNEL_OPTIMIZER : KERNEL_ELEMENTWISE,
+                            .impl = is_fused ? IMPL_HAND : IMPL_EAGER,
+                            .dtype = optimizer_update_dtype(builder),
+                            .bytes = (double)sizes->elements / repeats * pass_bytes(builder, pass)};
     }
     return fsdp_add_segment(builder, (struct segment){.name = update->name,
                                                       .kernels = kernels,
@@ -167,7 +200,7 @@ static void setup_norm(struct fsdp_builder *builder, double elements)
 {
     const struct policy_settings *settings = builder->settings;
     const enum dtype storage = (enum dtype)settings->precision.storage_dtype;
-    const enum dtype updated = update_dtype(&settings->precision);
+    const enum dtype updated = optimizer_update_dtype(builder);
     const double grad_bytes = elements * (double)dtype_bytes(storage);
     builder->norm_segment = builder->scale_segment = builder->norm_all_reduce = -1;
     builder->unscale_segment = builder->norm_event = -1;
@@ -190,7 +223,7 @@ static void setup_norm(struct fsdp_builder *builder, double elements)
 static void setup_master(struct fsdp_builder *builder, const struct shard_sizes *sizes)
 {
     const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
-    const enum dtype updated = update_dtype(&builder->settings->precision);
+    const enum dtype updated = optimizer_update_dtype(builder);
     const bool casts = has_master(builder) && storage != updated;
     const double moved =
         casts ? (double)sizes->elements * (double)(dtype_bytes(storage) + dtype_bytes(updated)) : 0;
@@ -212,6 +245,8 @@ void optimizer_setup(struct fsdp_builder *builder)
 {
     const struct optimizer_config *optimizer = &builder->settings->optimizer;
     const struct shard_sizes sizes = measure_shard(builder);
+    if (policy_offloads_optimizer(builder->settings))
+        return;
     setup_norm(builder, (double)sizes.elements);
     setup_master(builder, &sizes);
     builder->optimizer_segment = add_update_segment(builder, &sizes);
@@ -232,7 +267,8 @@ void optimizer_setup(struct fsdp_builder *builder)
 void optimizer_free_gradients(struct fsdp_builder *builder)
 {
     for (int32_t i = 0; i < builder->unit_count; i++) {
-        fsdp_flagged_op(builder, OP_FREE, OP_LATER_STEPS, i, builder->units[i].sharded_grads);
+        if (!fsdp_offloads(builder))
+            fsdp_flagged_op(builder, OP_FREE, OP_LATER_STEPS, i, builder->units[i].sharded_grads);
         builder->units[i].has_gradient = false;
     }
 }
@@ -260,6 +296,10 @@ void optimizer_step(struct fsdp_builder *builder)
         tensors += builder->units[i].optimizer_tensors;
     if (tensors == 0)
         return;
+    if (policy_offloads_optimizer(builder->settings)) {
+        optimizer_host_step(builder, tensors);
+        return;
+    }
     take_norm(builder, tensors);
     fsdp_alloc(builder, -1, builder->master_grads);
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->to_master_segment);

@@ -39,8 +39,13 @@ enum backward_prefetch {
 /* In which microbatches of a step something is done. */
 enum microbatches { MICROBATCH_EVERY, MICROBATCH_LAST };
 
+struct cpu_offload_config {
+    bool params, pin_memory;
+};
+
 struct fsdp_config {
     int api;
+    struct cpu_offload_config cpu_offload;
     int wrap;
     int64_t reshard_after_forward; /* fsdp2: 0: no, 1: yes, n: to shards of n GPUs */
     int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
@@ -88,6 +93,7 @@ enum optimizer_name { OPTIMIZER_ADAMW, OPTIMIZER_SGD, OPTIMIZER_ADAMW_8BIT };
 enum optimizer_impl { OPTIMIZER_FUSED, OPTIMIZER_FOREACH, OPTIMIZER_FORLOOP };
 struct optimizer_config {
     int name, impl, state_dtype;
+    int64_t omp_num_threads; /* of a rank, where it runs on the host; 0: all cores, shared */
 };
 
 struct mesh_config {
@@ -126,6 +132,8 @@ struct policy_config {
     const struct zero_config *zero;
     const struct mesh_config *mesh;
     const struct precision_config *precision;
+    const struct optimizer_config *optimizer;
+    int64_t grad_accum;
 };
 /* What is valid but cannot be played yet: tp > 1, pp > 1, offload, …: errors (is_note: notes). Keys
    that mean nothing for the chosen api are errors always. */
@@ -166,6 +174,8 @@ struct program *zero_build(struct arena *arena, const struct model *model,
 struct program *policy_build(struct arena *arena, const struct model *model,
                              const struct policy_settings *settings);
 
+/* Whether the optimizer runs on the host. */
+bool policy_offloads_optimizer(const struct policy_settings *settings);
 /* Bytes of optimizer state per parameter: two moments of AdamW in state_dtype: 8 B in fp32. */
 double optimizer_state_bytes(const struct optimizer_config *optimizer);
 

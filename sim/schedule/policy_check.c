@@ -136,6 +136,9 @@ static const struct {
      "it belongs to fsdp2 and fsdp1; the others work on single parameters"},
     {"fsdp.forward_prefetch", FOR_FSDP2 | FOR_FSDP1,
      "it belongs to fsdp2 and fsdp1; zero3 has 'zero.prefetch_bucket_size'"},
+    {"fsdp.cpu_offload", FOR_FSDP2 | FOR_FSDP1,
+     "it belongs to fsdp2 and fsdp1; zero1 to zero3 have 'zero.offload_optimizer'"},
+    {"fsdp.cpu_offload.pin_memory", FOR_FSDP2, "it belongs to 'api: fsdp2'; fsdp1 always pins"},
     {"ddp", FOR_DDP, "the section 'ddp' belongs to 'api: ddp'"},
     {"zero", FOR_ZERO12 | FOR_ZERO3, "the section 'zero' belongs to zero1, zero2 and zero3"},
     {"zero.reduce_scatter", FOR_ZERO12, "it belongs to zero1 and zero2; zero3 always scatters"},
@@ -210,6 +213,33 @@ static void check_reshard(struct config *config, const struct fsdp_config *fsdp,
                                   mesh->dp_shard),
                      "parameters cannot be resharded to %" PRId64 " of %" PRId64 " GPUs", ranks,
                      mesh->dp_shard);
+}
+
+/* What is offloaded must be a shard that one optimizer pass can take. */
+static void check_offload(struct config *config, const struct policy_config *policy)
+{
+    const struct fsdp_config *fsdp = policy->fsdp;
+    const bool is_offloaded =
+        (fsdp->api == API_FSDP2 || fsdp->api == API_FSDP1) && fsdp->cpu_offload.params;
+    if (is_offloaded && fsdp->api == API_FSDP1 && fsdp->sharding_strategy == SHARDING_NONE)
+        config_error(config, "fsdp.cpu_offload", "another 'fsdp.sharding_strategy'",
+                     "fsdp1 cannot offload parameters that it does not shard");
+    if (is_offloaded && fsdp->api == API_FSDP1 && policy->grad_accum > 1 &&
+        fsdp->requires_gradient_sync == MICROBATCH_EVERY)
+        config_error(config, "fsdp.cpu_offload", "'fsdp.requires_gradient_sync: last' (no_sync)",
+                     "fsdp1 cannot add up reduced gradients that are on the host");
+    const bool is_zero_offloaded =
+        is_zero(fsdp->api) && policy->zero->offload_optimizer != OFFLOAD_NONE;
+    if (!is_offloaded && !is_zero_offloaded) {
+        if (config_is_set(config, "train.optimizer.omp_num_threads"))
+            config_error(config, "train.optimizer.omp_num_threads",
+                         "it goes with 'fsdp.cpu_offload' or 'zero.offload_optimizer: cpu'",
+                         "'omp_num_threads' means nothing for an optimizer on the GPU");
+        return;
+    }
+    if (policy->optimizer->name == OPTIMIZER_ADAMW_8BIT)
+        config_error(config, "train.optimizer.name", "adamw, sgd",
+                     "'adamw_8bit' does not run on the host");
 }
 
 static void check_keys(struct config *config, const struct fsdp_config *fsdp,
@@ -302,6 +332,7 @@ void policy_check_built(struct config *config, const struct policy_config *polic
     if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);
     check_precision(config, policy->fsdp->api, policy->precision);
+    check_offload(config, policy);
     check_fp16_built(config, policy, is_note);
     check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);
 }

@@ -69,6 +69,25 @@ static const struct choice optimizer_impl_choices[] = {
     {"forloop", OPTIMIZER_FORLOOP, "tensor by tensor"},
     {0}};
 
+static const struct field cpu_offload_fields[] = {
+    {.key = "params",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct cpu_offload_config, params),
+     .default_text = "true",
+     .help = "shards, gradients and the optimizer are on the host (FSDP1: offload_params)"},
+    {.key = "pin_memory",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct cpu_offload_config, pin_memory),
+     .default_text = "true",
+     .help = "fsdp2: shards in pinned memory, so that copies do not block the host"},
+    {0}};
+
+static const struct field_table cpu_offload_table = {
+    .name = "cpu_offload",
+    .help = "true, or a map: CPUOffloadPolicy (fsdp2), CPUOffload (fsdp1)",
+    .fields = cpu_offload_fields,
+    .struct_bytes = sizeof(struct cpu_offload_config)};
+
 static const struct field fsdp_fields[] = {
     {.key = "api",
      .kind = FIELD_ENUM,
@@ -178,6 +197,13 @@ static const struct field fsdp_fields[] = {
      .max = 1024,
      .choices = all_reduce_buffer_choices,
      .help = "fsdp2 with replicas: all-reduced shards of reduce_dtype alive at once"},
+    {.key = "cpu_offload",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct fsdp_config, cpu_offload),
+     .default_text = "false",
+     .table = &cpu_offload_table,
+     .scalar_key = "params",
+     .help = "fsdp2, fsdp1: states in the memory of the host, the optimizer on its cores"},
     {0}};
 
 const struct field_table fsdp_table = {.name = "fsdp",
@@ -236,6 +262,13 @@ static const struct field optimizer_fields[] = {
      .default_text = "fp32",
      .choices = state_dtype_choices,
      .help = "the two Adam moments"},
+    {.key = "omp_num_threads",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct optimizer_config, omp_num_threads),
+     .min = 1,
+     .max = 4096,
+     .help = "with offload: threads of a rank (OMP_NUM_THREADS; torchrun sets 1 where nothing "
+             "does); absent: the host's cores in equal parts"},
     {0}};
 
 const struct field_table optimizer_table = {.name = "optimizer",

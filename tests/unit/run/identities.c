@@ -48,9 +48,11 @@ static void check_memory(const struct outcome *outcome)
                   outcome->peak_composition[MEMORY_CONTEXT] -
                   outcome->peak_composition[MEMORY_COMMUNICATORS],
               outcome->peak_active_bytes);
-    CHECK_INT(outcome->fits, outcome->peak_device_bytes <= outcome->memory_capacity_bytes);
-    CHECK_INT(outcome->memory_over_bytes,
-              outcome->fits ? 0 : outcome->peak_device_bytes - outcome->memory_capacity_bytes);
+    const int64_t over = outcome->peak_device_bytes - outcome->memory_capacity_bytes;
+    const bool fits_host =
+        outcome->host_memory_bytes == 0 || outcome->peak_host_bytes <= outcome->host_memory_bytes;
+    CHECK_INT(outcome->fits, over <= 0 && fits_host);
+    CHECK_INT(outcome->memory_over_bytes, over > 0 ? over : 0);
 }
 
 /* A communicator of some ranks only. */

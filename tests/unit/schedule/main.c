@@ -19,6 +19,7 @@ int main(int argc, char **argv)
                                          {"zero", zero_cases},
                                          {"hsdp", hsdp_cases},
                                          {"host_syncs", host_syncs_cases},
+                                         {"offload", offload_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
