@@ -86,13 +86,19 @@ static const char *split_argument(struct arena *arena, const char *argument,
     return file;
 }
 
+const char *command_split_file(struct command *command, const char *argument,
+                               struct text_list *overrides)
+{
+    for (int32_t k = 0; k < command->options.overrides.count; k++)
+        *ARENA_PUSH(&command->arena, overrides) = command->options.overrides.items[k];
+    return split_argument(&command->arena, argument, overrides);
+}
+
 enum status command_load(struct command *command, const char *argument,
                          struct experiment *experiment)
 {
     struct text_list overrides = {0};
-    for (int32_t k = 0; k < command->options.overrides.count; k++)
-        *ARENA_PUSH(&command->arena, &overrides) = command->options.overrides.items[k];
-    const char *file = split_argument(&command->arena, argument, &overrides);
+    const char *file = command_split_file(command, argument, &overrides);
     const enum status status =
         experiment_load(experiment, file, overrides.items, overrides.count, &command->diag);
     /* The name of a file becomes a word in reports. */

@@ -39,6 +39,10 @@ enum exit_code verb_refuse(struct command *command, const char *name);
 /* `word` is not one of the verb's words: with those, or the nearest one. */
 enum exit_code command_refuse_word(struct command *command, const char *word);
 
+/* FILE without the overrides that it may carry, and all overrides: those of -s, then its own. */
+const char *command_split_file(struct command *command, const char *argument,
+                               struct text_list *overrides);
+
 /*
  * Loads FILE with the overrides of `-s`; FILE may carry some of its own, FILE@key=value@key=value,
  * which come last. The caller releases the experiment, also after a failure, after command_flush.

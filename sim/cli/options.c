@@ -41,6 +41,12 @@ const struct option option_table[] = {
      .offset = AT(has_units),
      .verbs = IN(VERB_RUN) | IN(VERB_DB),
      .help = "also tables of FSDP units, collectives and links"},
+    {.name = "why",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_why),
+     .verbs = IN(VERB_RUN),
+     .help = "also the critical path of the step, what waited for what, and the settings that help "
+             "most, each tried by simulation"},
     {.name = "top",
      .kind = OPTION_COUNT,
      .offset = AT(top),

@@ -29,7 +29,8 @@ struct options {
     const char *db;         /* NULL: the default place */
     const char *dump_path;  /* NULL: no dump; "-": standard output */
     const char *trace_path; /* NULL: no trace */
-    const char *budget;     /* a quantity of bytes, NULL: none */
+    bool is_why;
+    const char *budget; /* a quantity of bytes, NULL: none */
     bool has_ddp_buckets;
     const char *hidden_share; /* a fraction, NULL: not given */
     const char *kind;         /* check --as; NULL: a configuration */

@@ -8,6 +8,7 @@
 #include "cli/condition.h"
 #include "cli/new_file.h"
 #include "cli/run_trace.h"
+#include "cli/run_why.h"
 #include "report/report.h"
 #include "store/store.h"
 
@@ -36,7 +37,6 @@ static enum status read_conditions(struct command *command, struct runs *runs)
 static enum status check_options(struct command *command)
 {
     const struct options *options = &command->options;
-    const bool has_tables = options->has_units || options->top > 0;
     enum exit_code code = EXIT_DONE;
     if (options->dump_path != NULL && command->arguments.count > 1)
         code = command_refuse(command, NULL, "'--dump-program' wants one FILE, not %d",
@@ -44,10 +44,16 @@ static enum status check_options(struct command *command)
     if (options->trace_path != NULL && command->arguments.count > 1)
         code = command_refuse(command, NULL, "'--trace' wants one FILE, not %d",
                               (int)command->arguments.count);
-    if (options->is_json && has_tables)
+    if (options->is_json && options->has_units)
         code = command_refuse(command, "JSON holds the units, collectives and links anyway",
-                              "'--json' does not go with '%s'",
-                              options->has_units ? "--units" : "--top");
+                              "'--json' does not go with '--units'");
+    for (int32_t k = 0; k < command->arguments.count && options->is_why; k++) {
+        const char *file = command->arguments.items[k];
+        if (file[0] == '-' && (file[1] == '\0' || file[1] == '@'))
+            code = command_refuse(command, "put the configuration into a file",
+                                  "'--why' reads FILE again for each setting that it tries: "
+                                  "standard input cannot be");
+    }
     if (options->is_unstored && options->db != NULL)
         code = command_refuse(command, NULL, "'--no-db' does not go with '--db'");
     return code == EXIT_DONE ? STATUS_OK : STATUS_INPUT;
@@ -70,9 +76,10 @@ static enum status load_all(struct command *command, struct runs *runs)
     return status;
 }
 
-static enum status play_all(struct runs *runs)
+static enum status play_all(struct runs *runs, bool keeps_journal)
 {
     for (int32_t k = 0; k < runs->count; k++) {
+        runs->experiments[k].keeps_journal = keeps_journal;
         const enum status status = experiment_play(&runs->experiments[k], &runs->outcomes[k]);
         if (status != STATUS_OK)
             return status;
@@ -102,21 +109,52 @@ static enum status dump_program(struct command *command, const struct experiment
     return new_file_close(command, &new_file, true);
 }
 
+static int32_t top_of(const struct options *options)
+{
+    return options->top > INT32_MAX ? INT32_MAX : (int32_t)options->top;
+}
+
+static void print_json(const struct runs *runs, const struct why *whys, int32_t top)
+{
+    for (int32_t k = 0; k < runs->count; k++)
+        report_json_of(runs->list[k], top, whys != NULL ? &whys[k] : NULL, stdout);
+}
+
+/* NULL: not asked for. */
+static struct why *find_whys(struct command *command, const struct runs *runs)
+{
+    if (!command->options.is_why)
+        return NULL;
+    struct why *whys = ARENA_ARRAY(&command->arena, struct why, runs->count);
+    for (int32_t k = 0; k < runs->count; k++)
+        whys[k] = run_why(command, command->arguments.items[k], &runs->experiments[k],
+                          &runs->outcomes[k]);
+    return whys;
+}
+
 static void print(struct command *command, const struct runs *runs)
 {
+    enum { WHY_ROWS = 10 };
     struct arena *arena = &command->arena;
     const struct options *options = &command->options;
+    const int32_t top = top_of(options);
+    const struct why *whys = find_whys(command, runs);
     if (options->is_json) {
-        for (int32_t k = 0; k < runs->count; k++)
-            report_json(runs->list[k], stdout);
+        print_json(runs, whys, top);
         return;
     }
     report_summary(runs->list, runs->count, stdout);
-    for (int32_t k = 0; k < runs->count && (options->has_units || options->top > 0); k++) {
+    const bool has_tables = options->has_units || top > 0;
+    for (int32_t k = 0; k < runs->count && (has_tables || whys != NULL); k++) {
         printf("\n");
         if (runs->count > 1)
             printf("%s\n\n", text_shown(arena, command->arguments.items[k]));
-        command_write_tables(runs->list[k], options->top);
+        if (has_tables)
+            command_write_tables(runs->list[k], top);
+        if (has_tables && whys != NULL)
+            printf("\n");
+        if (whys != NULL)
+            report_why(&whys[k], top > 0 ? top : WHY_ROWS, stdout);
     }
 }
 
@@ -178,7 +216,6 @@ enum exit_code verb_run(struct command *command)
         status = load_all(command, &runs);
     if (status == STATUS_OK && command->options.trace_path != NULL) {
         status = run_trace_check(command, &runs.experiments[0]);
-        runs.experiments[0].keeps_journal = true;
     }
     if (status == STATUS_OK && command->options.dump_path != NULL) {
         status = dump_program(command, &runs.experiments[0]);
@@ -186,7 +223,7 @@ enum exit_code verb_run(struct command *command)
             goto out;
     }
     if (status == STATUS_OK)
-        status = play_all(&runs);
+        status = play_all(&runs, command->options.trace_path != NULL || command->options.is_why);
     if (status != STATUS_OK)
         goto out;
     print(command, &runs);

@@ -1,8 +1,10 @@
 /* report/report_json.c: an outcome as one JSON object; see report.h. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "report/json_writer.h"
 #include "report/report.h"
+#include "report/report_why.h"
 
 static void write_field(struct json_writer *json, const void *item, const struct metric *metric)
 {
@@ -56,6 +58,25 @@ static void write_composition(struct json_writer *json, const struct outcome *ou
 
 void report_json(const struct outcome *outcome, FILE *file)
 {
+    report_json_of(outcome, 0, NULL, file);
+}
+
+static void write_units(struct json_writer *json, const struct outcome *outcome, int32_t top)
+{
+    struct arena scratch = {0};
+    const int32_t count = top > 0 && top < outcome->unit_count ? top : outcome->unit_count;
+    struct outcome_unit *units =
+        ARENA_ARRAY(&scratch, struct outcome_unit, outcome->unit_count + 1);
+    if (outcome->unit_count > 0)
+        memcpy(units, outcome->units, sizeof(*units) * (size_t)outcome->unit_count);
+    if (top > 0)
+        report_sort_units(units, outcome->unit_count);
+    write_rows(json, "units", units, count, sizeof(*units), outcome_unit_fields);
+    arena_release(&scratch);
+}
+
+void report_json_of(const struct outcome *outcome, int32_t top, const struct why *why, FILE *file)
+{
     struct json_writer json;
     char fingerprint[17];
     snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, outcome->fingerprint);
@@ -73,12 +94,13 @@ void report_json(const struct outcome *outcome, FILE *file)
     for (int32_t i = 0; i < outcome->warning_count; i++)
         json_text(&json, outcome->warnings[i]);
     json_end_array(&json);
-    write_rows(&json, "units", outcome->units, outcome->unit_count, sizeof(*outcome->units),
-               outcome_unit_fields);
+    write_units(&json, outcome, top);
     write_rows(&json, "collectives", outcome->collectives, outcome->collective_count,
                sizeof(*outcome->collectives), outcome_collective_fields);
     write_rows(&json, "links", outcome->links, outcome->link_count, sizeof(*outcome->links),
                outcome_link_fields);
+    if (why != NULL)
+        report_why_json(why, &json);
     json_end_object(&json);
     json_finish(&json);
 }

@@ -63,6 +63,22 @@ static int compare_groups(const void *a, const void *b)
     return one->first < other->first ? -1 : one->first > other->first;
 }
 
+static int compare_units(const void *a, const void *b)
+{
+    const double one = unit_total_s(a);
+    const double other = unit_total_s(b);
+    if (one < other)
+        return 1;
+    /* Same array: the earlier unit first. */
+    return one > other ? -1 : a < b ? -1 : a > b;
+}
+
+void report_sort_units(struct outcome_unit *units, int32_t count)
+{
+    if (count > 1)
+        qsort(units, (size_t)count, sizeof(*units), compare_units);
+}
+
 static int32_t group_units(const struct outcome *outcome, struct unit_group *groups)
 {
     int32_t count = 0;

@@ -94,6 +94,7 @@ struct experiment {
     struct layout layout;
     struct program *program; /* after experiment_build */
     bool keeps_journal;      /* asked for before experiment_play */
+    int32_t headline_class;  /* after it: the one whose times the outcome has */
     struct journal *journal; /* after it, where it was asked for; in the arena */
 };
 

@@ -390,6 +390,7 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
 {
     const double steps = (double)experiment->simulate.steps;
     const int32_t class_idx = headline_class(experiment, facts);
+    experiment->headline_class = class_idx;
     *outcome = (struct outcome){.fingerprint = result->fingerprint, .events = result->events};
     fill_identity(experiment, outcome);
     fill_times(outcome, facts_breakdown(facts, class_idx), steps);

@@ -5,10 +5,14 @@
 int main(int argc, char **argv)
 {
     numeric_init();
-    const struct check_suite suites[] = {
-        {"validate_columns", validate_columns_cases}, {"validate_facts", validate_facts_cases},
-        {"validate_kernels", validate_kernels_cases}, {"validate_models", validate_models_cases},
-        {"validate_score", validate_score_cases},     {"validate_run", validate_run_cases},
-        {"validate_shape", validate_shape_cases},     {0}};
+    const struct check_suite suites[] = {{"validate_columns", validate_columns_cases},
+                                         {"validate_facts", validate_facts_cases},
+                                         {"validate_kernels", validate_kernels_cases},
+                                         {"validate_models", validate_models_cases},
+                                         {"validate_score", validate_score_cases},
+                                         {"validate_run", validate_run_cases},
+                                         {"validate_shape", validate_shape_cases},
+                                         {"advice", advice_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

@@ -4,6 +4,7 @@
 
 #include "check.h"
 
+extern const struct check_case advice_cases[];
 extern const struct check_case validate_columns_cases[];
 extern const struct check_case validate_facts_cases[];
 extern const struct check_case validate_kernels_cases[];
