@@ -16,14 +16,6 @@ double host_compute_s(const struct layout *layout, const struct op *op)
                                                         layout->gpus_per_host, op->count);
 }
 
-int64_t tensor_allocated_bytes(const struct tensor *tensor)
-{
-    enum { BLOCK = 512 };
-    const int64_t pieces = tensor->pieces > 1 ? tensor->pieces : 1;
-    const int64_t piece_bytes = (tensor->bytes + pieces - 1) / pieces;
-    return pieces * ((piece_bytes + BLOCK - 1) / BLOCK * BLOCK);
-}
-
 void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,
                  int32_t step, const struct tensor *tensor, int64_t delta_bytes)
 {

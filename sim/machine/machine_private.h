@@ -374,7 +374,6 @@ void memory_tell(struct machine *machine, const struct class_state *class, int64
                  int32_t step, const struct tensor *tensor, int64_t delta_bytes);
 void memory_list_due(struct machine *machine, struct class_state *class);
 void memory_play_due(struct machine *machine);
-int64_t tensor_allocated_bytes(const struct tensor *tensor);
 
 /* machine_lane.c */
 /* To be run when the current event is done; nothing when the lane has ended. */

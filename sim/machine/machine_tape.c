@@ -31,15 +31,6 @@ struct writer {
     int32_t *prologue_sites, *step_sites; /* by operation */
 };
 
-static bool plays_in(const struct op *op, int32_t step)
-{
-    if (step < 0)
-        return true;
-    if ((op->flags & OP_FIRST_STEP) != 0 && step > 0)
-        return false;
-    return (op->flags & OP_LATER_STEPS) == 0 || step > 0;
-}
-
 static struct binding writer_bind(const struct writer *writer, int32_t event)
 {
     const struct binder *last = &writer->last_record[event];
@@ -240,7 +231,7 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
     writer->step = step;
     writer->clock_ps = 0;
     for (int32_t i = 0; i < ops->count; i++) {
-        if (plays_in(&ops->items[i], step))
+        if (op_plays_in(&ops->items[i], step))
             write_watched_op(writer, &ops->items[i], sites[i]);
     }
     writer_end_epoch(writer, (struct binding){.site = -1});

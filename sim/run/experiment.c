@@ -259,6 +259,26 @@ static void check_compute_dtype(struct experiment *experiment)
     }
 }
 
+/* Compiled blocks are traced through their checkpoints, which reentrant ones do not allow. */
+static void check_reentrant(struct experiment *experiment)
+{
+    static const char path[] = "train.activation_checkpointing.reentrant";
+    const struct train_config *train = &experiment->train;
+    struct config *config = &experiment->config;
+    if (!train->checkpointing.reentrant)
+        return;
+    if (train->checkpointing.policy != CHECKPOINT_FULL)
+        config_error(config, path, "it goes with 'policy: full'",
+                     "'reentrant' means nothing for this checkpointing policy");
+    if (train->compile)
+        config_error(config, path, "'reentrant: false', or 'compile: false'",
+                     "a compiled block cannot have a reentrant checkpoint");
+    if (train->checkpointing.early_stop &&
+        config_is_set(config, "train.activation_checkpointing.early_stop"))
+        config_error(config, "train.activation_checkpointing.early_stop", "'early_stop: false'",
+                     "a reentrant checkpoint never stops early");
+}
+
 static void check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
@@ -279,6 +299,7 @@ static void check_built(struct experiment *experiment, bool is_note)
         config_error(config, "train.activation_checkpointing.early_stop",
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
+    check_reentrant(experiment);
     lora_check(experiment);
     const struct policy_config policy = {.fsdp = &experiment->fsdp,
                                          .ddp = &experiment->ddp,
@@ -313,7 +334,7 @@ enum status experiment_build_model(struct experiment *experiment)
         .checkpointing = is_every ? CHECKPOINT_EVERY
                                   : (enum activation_checkpointing)train->checkpointing.policy,
         .checkpoint_every = train->checkpointing.every,
-        .stops_early = train->checkpointing.early_stop,
+        .stops_early = train->checkpointing.early_stop && !train->checkpointing.reentrant,
         .attention = (enum attention_impl)train->attention,
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,
@@ -416,6 +437,7 @@ enum status experiment_build(struct experiment *experiment)
         .host_syncs = train->host_syncs,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
+        .is_checkpoint_reentrant = train->checkpointing.reentrant,
         .is_clipping = train->max_grad_norm > 0,
         .checks_gradients = experiment->fsdp.api == API_ZERO1 ||
                             experiment->fsdp.api == API_ZERO2 || experiment->fsdp.api == API_ZERO3,

@@ -36,7 +36,7 @@ struct loss_config {
 struct checkpointing_config {
     int policy; /* enum activation_checkpointing */
     int64_t every;
-    bool early_stop;
+    bool early_stop, reentrant;
 };
 
 struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */

@@ -90,6 +90,13 @@ static const struct field checkpointing_fields[] = {
      .help = "recompute ends with the last tensor that the backward reads, not with the block: "
              "torch.utils.checkpoint with use_reentrant=False, PyTorch 2.1 on; compiled blocks do "
              "so always"},
+    {.key = "reentrant",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct checkpointing_config, reentrant),
+     .default_text = "false",
+     .help = "torch.utils.checkpoint with use_reentrant=True around the unit, as Hugging Face's "
+             "gradient_checkpointing: recompute runs to the end; under fsdp1 a frozen unit keeps "
+             "its input and that input's gradient until backward ends"},
     {0}};
 
 static const struct field_table checkpointing_table = {.name = "activation_checkpointing",

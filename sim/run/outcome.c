@@ -73,6 +73,9 @@ const struct metric outcome_metrics[] = {
     REAL(backward_s, "s", "backward phase"),
     REAL(optimizer_s, "s", "optimizer phase"),
     INT(first_step_peak_active_bytes, "bytes", "peak_active_bytes of the very first step"),
+    INT(peak_allocated_bytes, "bytes",
+        "as max_memory_allocated: what is freed counts no longer, though a stream may still use "
+        "it"),
     INT(memory_over_bytes, "bytes", "by how much the device peak exceeds the capacity; 0: it fits"),
     TEXT(peak_at, "what was allocated when the peak was reached"),
     INT(peak_host_bytes, "bytes", "training states that offload keeps in the memory of one host"),

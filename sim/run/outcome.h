@@ -58,6 +58,7 @@ struct outcome {
     double forward_s, backward_s, optimizer_s;
     double exposed_comm_fraction, overlap_fraction;
     int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes, first_step_peak_active_bytes;
+    int64_t peak_allocated_bytes; /* freed when the host frees, not when streams are done with it */
     int64_t memory_capacity_bytes;
     int64_t memory_over_bytes; /* by how much it does not fit, 0: fits */
     int64_t peak_host_bytes;   /* training states in the memory of one host (offload) */

@@ -130,6 +130,8 @@ static void fill_memory(const struct experiment *experiment, const struct facts 
     outcome->peak_active_bytes = largest->peak_active_bytes;
     outcome->peak_reserved_bytes = largest->peak_reserved_bytes;
     outcome->first_step_peak_active_bytes = largest->first_step_peak_active_bytes;
+    outcome->peak_allocated_bytes = program_peak_allocated_bytes(
+        program, (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
     for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++)
         outcome->peak_composition[i] = largest->peak_composition[i];
     outcome->peak_composition[MEMORY_CONTEXT] = gpu->context_bytes;

@@ -133,6 +133,7 @@ void fsdp1_backward(struct fsdp1_builder *builder)
             pre_backward(builder, unit);
         }
         fsdp_run_backward(fsdp, i);
+        fsdp_alloc(fsdp, unit, builder->kept_inputs[i]);
         if (is_in_unit && fsdp_is_first_of_unit(fsdp, i))
             post_backward(builder, unit);
     }
@@ -142,5 +143,7 @@ void fsdp1_backward(struct fsdp1_builder *builder)
     fsdp_op(fsdp, OP_RECORD, FSDP1_ALL_REDUCE, 0, builder->all_reduced_event);
     fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->all_reduced_event);
     await_offloaded(builder);
+    for (int32_t i = 0; i < fsdp->model->module_count; i++)
+        fsdp_free(fsdp, fsdp->modules[i].unit, builder->kept_inputs[i]);
     fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_BACKWARD_END);
 }

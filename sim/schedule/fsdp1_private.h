@@ -65,7 +65,8 @@ struct fsdp1_builder {
     int32_t *post_forward_order; /* units */
     int32_t post_forward_count;
     struct free_queue queue;
-    bool syncs; /* in this microbatch */
+    int32_t *kept_inputs; /* by module: tensor, -1: none (fsdp1_setup.c: setup_kept_inputs) */
+    bool syncs;           /* in this microbatch */
     bool uses_orig_params;
 };
 

@@ -149,6 +149,35 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
     optimizer_add_state(fsdp, index);
 }
 
+/*
+ * What a reentrant checkpoint around a frozen unit leaves behind. Its recompute begins with a
+ * detached input, and the unit's pre-forward registers a multi-grad hook on that, since its flat
+ * parameter gets no gradient to hang a hook on (_register_post_backward_reshard_only_hook of
+ * _runtime_utils.py). The hook's closure holds the input's gradient accumulator, which holds the
+ * input (register_multi_grad_hook of torch/autograd/graph.py), so neither the input nor its .grad
+ * goes before the hook is taken off, at the end of backward (_finalize_params). The gradient is the
+ * one that the unit before is given, and is counted with that one's backward first.
+ */
+static void setup_kept_inputs(struct fsdp1_builder *builder)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct model *model = fsdp->model;
+    bool is_behind = false;
+    builder->kept_inputs = ARENA_ARRAY(fsdp->arena, int32_t, model->module_count);
+    for (int32_t i = model->module_count - 1; i >= 0; i--) {
+        const struct module_kind *kind = fsdp_kind(fsdp, i);
+        const bool is_kept = fsdp->settings->is_checkpoint_reentrant && kind->is_recomputed &&
+                             kind->frozen_numel > 0 && !builder->uses_orig_params;
+        builder->kept_inputs[i] = -1;
+        if (!is_kept)
+            continue;
+        builder->kept_inputs[i] = fsdp_add_unit_tensor(fsdp, fsdp->modules[i].unit, "kept_input",
+                                                       kind->output_bytes * (is_behind ? 2 : 1),
+                                                       MEMORY_ACTIVATIONS, FSDP1_COMPUTE);
+        is_behind = true;
+    }
+}
+
 void fsdp1_setup(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
@@ -159,6 +188,7 @@ void fsdp1_setup(struct fsdp1_builder *builder)
     for (int32_t i = 0; i < fsdp->unit_count; i++)
         setup_unit(builder, i);
     fsdp_add_modules(fsdp);
+    setup_kept_inputs(builder);
     optimizer_setup(fsdp);
     builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");
     builder->done_event = fsdp_add_event(fsdp, "post_backward_done", "root");

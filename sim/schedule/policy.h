@@ -155,9 +155,10 @@ struct policy_settings {
     int64_t host_syncs; /* in the forward of each block (host_syncs.c) */
     bool is_compiled;
     bool is_checkpoint_per_child;
-    bool is_clipping;        /* gradient norm clipping */
-    bool checks_gradients;   /* the host looks at the norm before each update (DeepSpeed) */
-    int64_t workspace_bytes; /* cuBLAS, inside the allocator */
+    bool is_checkpoint_reentrant; /* around the units */
+    bool is_clipping;             /* gradient norm clipping */
+    bool checks_gradients;        /* the host looks at the norm before each update (DeepSpeed) */
+    int64_t workspace_bytes;      /* cuBLAS, inside the allocator */
 };
 
 /* The program of every rank (they are alike). Lives in `arena`. */

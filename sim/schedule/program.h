@@ -218,6 +218,16 @@ struct program {
    (host_syncs.c). Edits the program. */
 void program_add_host_syncs(struct arena *arena, struct program *program, int64_t count);
 
+/* What the allocator gives for a tensor: each piece rounded up to 512 bytes. */
+int64_t tensor_allocated_bytes(const struct tensor *tensor);
+
+/* Whether an operation is played in step 0, 1, ...; the prologue is step -1. */
+bool op_plays_in(const struct op *op, int32_t step);
+
+/* Most that is allocated at once in steady state (steps 1, 2, ...; of a single step, in that), as
+   torch.cuda.max_memory_allocated() counts it: freed when the host frees (program_memory.c). */
+int64_t program_peak_allocated_bytes(const struct program *program, int32_t steps);
+
 /* Text, one line an operation, tables first: for reading, diffing, golden tests. */
 void program_dump(const struct program *program, FILE *file);
 

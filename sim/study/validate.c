@@ -19,6 +19,7 @@ static const struct {
     const char *word;
     enum memory_kind kind;
 } memory_words[] = {{"none", MEMORY_KIND_NONE},
+                    {"allocated", MEMORY_KIND_ALLOCATED},
                     {"active", MEMORY_KIND_ACTIVE},
                     {"reserved", MEMORY_KIND_RESERVED},
                     {"device", MEMORY_KIND_DEVICE}};
@@ -41,6 +42,8 @@ static int64_t peak_of(const struct outcome *outcome, enum memory_kind kind)
     switch (kind) {
     case MEMORY_KIND_NONE:
         break;
+    case MEMORY_KIND_ALLOCATED:
+        return outcome->peak_allocated_bytes;
     case MEMORY_KIND_ACTIVE:
         return outcome->peak_active_bytes;
     case MEMORY_KIND_RESERVED:

@@ -32,7 +32,13 @@
 #include "base/status.h"
 
 /* Which of the simulated peaks a source's figure is. */
-enum memory_kind { MEMORY_KIND_NONE, MEMORY_KIND_ACTIVE, MEMORY_KIND_RESERVED, MEMORY_KIND_DEVICE };
+enum memory_kind {
+    MEMORY_KIND_NONE,
+    MEMORY_KIND_ALLOCATED, /* torch.cuda.max_memory_allocated() */
+    MEMORY_KIND_ACTIVE,    /* memory_stats()["active_bytes.all.peak"] */
+    MEMORY_KIND_RESERVED,
+    MEMORY_KIND_DEVICE
+};
 const char *memory_kind_name(enum memory_kind kind);
 
 /* One setting in force of a row: where it comes from. */

@@ -42,6 +42,7 @@ static void check_memory(const struct outcome *outcome)
         sum += outcome->peak_composition[i];
     }
     CHECK_INT(sum, outcome->peak_device_bytes);
+    CHECK_TRUE(outcome->peak_allocated_bytes <= outcome->peak_active_bytes);
     CHECK_TRUE(outcome->peak_active_bytes <= outcome->peak_reserved_bytes);
     CHECK_TRUE(outcome->peak_reserved_bytes <= outcome->peak_device_bytes);
     CHECK_INT(sum - outcome->peak_composition[MEMORY_CACHED] -

@@ -20,6 +20,7 @@ int main(int argc, char **argv)
                                          {"hsdp", hsdp_cases},
                                          {"host_syncs", host_syncs_cases},
                                          {"offload", offload_cases},
+                                         {"program_memory", program_memory_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

@@ -27,5 +27,6 @@ extern const struct check_case zero_cases[];
 extern const struct check_case hsdp_cases[];
 extern const struct check_case host_syncs_cases[];
 extern const struct check_case offload_cases[];
+extern const struct check_case program_memory_cases[];
 
 #endif

@@ -165,8 +165,8 @@ static void test_values(void)
     fixture_init(&fixture);
     fixture_fill(&fixture, 1);
     const char *path = fixture.path;
-    /* 45 scalars, 8 of them texts; HFU is undefined and has no row. */
-    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 45 - 8 - 1);
+    /* 46 scalars, 8 of them texts; HFU is undefined and has no row. */
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 46 - 8 - 1);
     CHECK_INT(sql_int(path, "SELECT count(*) FROM metric WHERE name = 'step_time_s' AND"
                             " value = 2.385 AND unit = 's'"),
               1);

@@ -1,0 +1,113 @@
+/*
+ * tests/unit/schedule/test_program_memory.c: what is allocated in the order of issue
+ * (max_memory_allocated), against what streams are still using.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "schedule_tests.h"
+
+enum { U = 15000000 };
+#define UNITS_32 "worked-examples/units-32"
+#define FOUR_UNITS                                                                                 \
+    "model={family: abstract, units: [{repeat: 4, parameters: 15000000, forward: 10 ms, "          \
+    "backward: 20 ms}]}; "
+
+/*
+ * Two GPUs, four equal units of U parameters, bf16 over fp32. States: (4 + 8) B * 4 U / 2 = 24 U.
+ *
+ * fsdp1: when unit 1's gradients are concatenated it holds its parameters and those prefetched for
+ * unit 0, the gradients and the flat one, 2 U each, and the sharded gradients of units 3 and 2, 4 U
+ * / 2 each: 12 U. Unit 0 has nothing to prefetch and one sharded gradient more: 6 U + 6 U.
+ *
+ * fsdp2: at the end of unit 1's backward its parameters, the buffer gathered for unit 0, its
+ * gradients and the reduce-scatter input of unit 2, 2 U each, and the shards of units 3 and 2: 12 U
+ * again; unit 0 has no buffer but one shard more.
+ */
+static void test_closed_forms(void)
+{
+    static const char *const policies[] = {"fsdp.api=fsdp1", "fsdp.api=fsdp2"};
+    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+        struct played played;
+        char overrides[256];
+        snprintf(overrides, sizeof(overrides), "%s%s", FOUR_UNITS, policies[i]);
+        if (played_play(&played, UNITS_32, overrides)) {
+            check_context("%s", policies[i]);
+            CHECK_INT(played.experiment.n_gpus, 2);
+            CHECK_NEAR((double)played.outcome.peak_allocated_bytes, 36.0 * U, 1e-4);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* fsdp1 records streams: what is freed stays active until they are done with it. fully_shard
+ * records none. */
+static void test_active(void)
+{
+    struct played played;
+    if (played_play(&played, UNITS_32, FOUR_UNITS "fsdp.api=fsdp1"))
+        CHECK_TRUE(played.outcome.peak_active_bytes > played.outcome.peak_allocated_bytes + U);
+    played_release(&played);
+    if (played_play(&played, UNITS_32, FOUR_UNITS "fsdp.api=fsdp2"))
+        CHECK_INT(played.outcome.peak_active_bytes, played.outcome.peak_allocated_bytes);
+    played_release(&played);
+}
+
+#define LORA                                                                                       \
+    "fsdp={api: fsdp1}; train.precision={param_dtype: bf16, storage_dtype: bf16}; "                \
+    "train.lora={rank: 8, target_modules: [q_proj]}; train.loss=linear; "                          \
+    "train.activation_checkpointing={policy: full, early_stop: false}"
+
+/* Bytes of the tensors whose name begins with `prefix`, and how many. */
+static int64_t sum_named(const struct program *program, const char *prefix, int32_t *count)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < program->tensors.count; i++) {
+        const struct tensor *tensor = &program->tensors.items[i];
+        if (strncmp(tensor->name, prefix, strlen(prefix)) != 0)
+            continue;
+        bytes += tensor->bytes;
+        ++*count;
+    }
+    return bytes;
+}
+
+/*
+ * A reentrant checkpoint around a frozen flat parameter: Llama-3.1-8B, 8,192 tokens, 32 blocks keep
+ * their input (2 * 4,096 B a token) and 31 the gradient of the one behind: 63 hidden states.
+ * Nothing where flat parameters get gradients, and where the checkpoint is inside.
+ */
+static void test_kept_inputs(void)
+{
+    static const struct {
+        const char *overrides;
+        int32_t count;
+        int64_t hidden;
+    } rows[] = {
+        {LORA "; train.activation_checkpointing.reentrant=true", 32, 63},
+        {LORA "; train.activation_checkpointing.reentrant=true; fsdp.use_orig_params=true", 0, 0},
+        {LORA, 0, 0},
+        {"fsdp={api: fsdp1}; train.activation_checkpointing={reentrant: true}; train.compile=false",
+         0, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        char overrides[512];
+        snprintf(overrides, sizeof(overrides), "train.compile=false; %s", rows[i].overrides);
+        if (played_build(&played, "llama3-8b_dgx-h100", overrides)) {
+            int32_t count = 0;
+            check_context("%s", rows[i].overrides);
+            CHECK_INT(sum_named(played.experiment.program, "kept_input", &count),
+                      rows[i].hidden * 2 * 4096 * 8192);
+            CHECK_INT(count, rows[i].count);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+const struct check_case program_memory_cases[] = {{"closed_forms", test_closed_forms},
+                                                  {"active", test_active},
+                                                  {"kept_inputs", test_kept_inputs},
+                                                  {NULL, NULL}};
