@@ -7,6 +7,12 @@ void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, 
     emit_op(sink, block->mode, op, name, (struct fusion_size){.elements = elements});
 }
 
+void block_activation(struct block *block, struct kernel_sink *sink, enum fusion_op op,
+                      const char *name, double elements)
+{
+    emit_op(sink, block->activation_mode, op, name, (struct fusion_size){.elements = elements});
+}
+
 /* ---- linear layers ------------------------------------------------------------------------ */
 
 /* Dynamic scaling of one operand to float8. */
@@ -336,6 +342,8 @@ void block_build(struct arena *arena, const struct network *net, const struct tr
                                                                           : shape->attention,
                           .tokens = spec->tokens,
                           .element_bytes = dtype_bytes(shape->compute_dtype)};
+    block.activation_mode =
+        block.mode == FUSION_HAND && shape->has_eager_activation ? FUSION_EAGER : block.mode;
     enum kernel_impl impl = block.mode == FUSION_COMPILED ? IMPL_INDUCTOR : IMPL_EAGER;
     block.hidden_bytes = block.tokens * net->h * block.element_bytes;
     block.forward = (struct kernel_sink){

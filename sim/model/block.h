@@ -32,7 +32,7 @@ struct block {
     const struct train_shape *shape;
     const struct block_spec *spec;
     struct module_kind *kind;
-    enum fusion_mode mode;
+    enum fusion_mode mode, activation_mode;
     enum attention_impl attention; /* in force: relative positions have the eager one only */
     int64_t tokens, element_bytes;
     int64_t hidden_bytes; /* all tokens, h wide */
@@ -78,6 +78,10 @@ double lora_scale_bytes(const struct lora_shape *lora);
 /* An operation over `elements`, in the sink. */
 void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, const char *name,
               double elements);
+
+/* One of the MLP's activations, which may be fused or not by itself. */
+void block_activation(struct block *block, struct kernel_sink *sink, enum fusion_op op,
+                      const char *name, double elements);
 
 /* Bytes autograd keeps of a norm over rows of `width`, without its output. */
 int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows);

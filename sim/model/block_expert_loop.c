@@ -60,7 +60,7 @@ void expert_loop_forward(struct block *block)
         block_op(block, sink, FUSION_COPY, "experts.gather", loop.rows_hidden);
         linear_forward(block, &gate);
         linear_forward(block, &up);
-        block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", loop.rows_wide);
+        block_activation(block, sink, FUSION_GATED_ACTIVATION, "experts.act", loop.rows_wide);
         linear_forward(block, &down);
         block->needed_end = block->kind->forward.count;
         bytes(sink, "experts.weight", 2.0 * loop.rows_hidden, loop.element);
@@ -81,7 +81,7 @@ void expert_loop_backward(struct block *block)
         bytes(sink, "experts.weight.input_grad", 2.0 * loop.rows_hidden, loop.element);
         bytes(sink, "experts.weight.weight_grad", 4.0 * loop.rows_hidden, loop.element);
         linear_backward(block, &down);
-        block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", loop.rows_wide);
+        block_activation(block, sink, FUSION_GATED_ACTIVATION, "experts.act", loop.rows_wide);
         linear_backward(block, &up);
         linear_backward(block, &gate);
         bytes(sink, "experts.grad_sum", 3.0 * loop.rows_hidden, loop.element);

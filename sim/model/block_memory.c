@@ -2,7 +2,9 @@
  * model/block_memory.c: what a block keeps, what it recomputes, and its peaks.
  *
  * Policies of checkpointing (fsdp_semantics.md 110, 111):
- * - full, every: the block's input stays; the forward runs again. With early stop
+ * - full, every: the block's input stays; the forward runs again. A reentrant checkpoint calls
+ *   backward on the output that it made again, and holds it meanwhile (torch/utils/checkpoint.py,
+ *   CheckpointFunction.backward). With early stop
  *   (torch.utils.checkpoint without reentrance, PyTorch 2.1 on, pytorch PR 96866) it ends where the
  *   last tensor is saved that the backward reads, which is before the last product: down of a
  *   Llama-3-8B block is 0.27 of its products. Compiled it always does: the backward graph holds
@@ -21,7 +23,8 @@
  *   attention as above without x.
  * - Backward. Saved tensors go as soon as their node is done, so the extra beside the full set is
  *   at the activation: the incoming gradient and those of product, silu(gate), up, less the product
- *   that is gone ((h + 2f)B). Or at attention, when the MLP's part is gone: gradients of residual,
+ *   that is gone ((h + 2f)B); (h + 3f)B where the product was not kept, under a frozen last layer.
+ *   Or at attention, when the MLP's part is gone: gradients of residual,
  *   context, dq, dk, dv, and the fp32 accumulator of dq.
  *
  * - A quantised base: the largest weight of the block, dequantised.
@@ -206,6 +209,7 @@ static void apply_checkpointing(struct block *block, const struct widths *widths
     case CHECKPOINT_FULL:
     case CHECKPOINT_EVERY:
         kind->saved_bytes = block->hidden_bytes;
+        kind->recompute_saved_bytes += block->shape->is_reentrant ? block->hidden_bytes : 0;
         kept_flop = rerun_all(block);
         break;
     case CHECKPOINT_SELECTIVE_OP:

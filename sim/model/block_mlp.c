@@ -69,8 +69,8 @@ static void one_forward(struct block *block, const struct mlp *mlp)
     int count = mlp_linears(block, mlp, linears);
     for (int i = 0; i < count - 1; i++)
         linear_forward(block, &linears[i]);
-    block_op(block, &block->forward, activation_op(block, mlp->is_gated), mlp->activation,
-             (double)block->tokens * (double)mlp->f);
+    block_activation(block, &block->forward, activation_op(block, mlp->is_gated), mlp->activation,
+                     (double)block->tokens * (double)mlp->f);
     block->needed_end = block->kind->forward.count;
     linear_forward(block, &linears[count - 1]);
 }
@@ -81,8 +81,8 @@ static void one_backward(struct block *block, const struct mlp *mlp)
     double elements = (double)block->tokens * (double)mlp->f;
     int count = mlp_linears(block, mlp, linears);
     linear_backward(block, &linears[count - 1]);
-    block_op(block, &block->backward, activation_op(block, mlp->is_gated), mlp->activation,
-             elements);
+    block_activation(block, &block->backward, activation_op(block, mlp->is_gated), mlp->activation,
+                     elements);
     if (mlp->is_fused)
         block_op(block, &block->backward, FUSION_COPY, "gate_up.grad_cat", 2.0 * elements);
     for (int i = count - 2; i >= 0; i--)
@@ -145,7 +145,8 @@ static void grouped_experts_forward(struct block *block)
     const struct grouped down = {"experts.down_proj", net->h, net->expert_f};
     block_op(block, sink, FUSION_COPY, "experts.permute", rows * (double)net->h);
     grouped_forward(block, &gate_up);
-    block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", rows * (double)net->expert_f);
+    block_activation(block, sink, FUSION_GATED_ACTIVATION, "experts.act",
+                     rows * (double)net->expert_f);
     grouped_forward(block, &down);
     /* The weighted sum reads the experts' outputs in its backward. */
     block->needed_end = block->kind->forward.count;
@@ -181,7 +182,8 @@ static void grouped_experts_backward(struct block *block)
     const struct grouped down = {"experts.down_proj", net->h, net->expert_f};
     block_op(block, sink, FUSION_COPY, "experts.combine.grad", rows * (double)net->h);
     grouped_backward(block, &down);
-    block_op(block, sink, FUSION_GATED_ACTIVATION, "experts.act", rows * (double)net->expert_f);
+    block_activation(block, sink, FUSION_GATED_ACTIVATION, "experts.act",
+                     rows * (double)net->expert_f);
     grouped_backward(block, &gate_up);
     block_op(block, sink, FUSION_COPY, "experts.permute.grad", rows * (double)net->h);
 }
@@ -235,7 +237,7 @@ int mlp_reader_count(const struct block *block)
 /* Tensors of width f that stay: see model.h. */
 static int64_t trained_tensors(const struct block *block, bool is_gated)
 {
-    bool is_eager = block->mode == FUSION_EAGER;
+    bool is_eager = block->activation_mode == FUSION_EAGER;
     enum activation_kind activation = block->net->activation;
     if (is_gated) {
         if (!is_eager)
@@ -244,7 +246,8 @@ static int64_t trained_tensors(const struct block *block, bool is_gated)
     }
     if (activation == ACTIVATION_RELU)
         return 1; /* its output serves both */
-    bool is_composed = activation == ACTIVATION_GELU_NEW && block->mode != FUSION_COMPILED;
+    bool is_composed =
+        activation == ACTIVATION_GELU_NEW && block->activation_mode != FUSION_COMPILED;
     return is_composed ? 5 : 2; /* x, tanh, x/2, 1 + tanh, output */
 }
 
@@ -316,7 +319,9 @@ int64_t mlp_backward_width(const struct block *block)
     const struct network *net = block->net;
     if (block->spec->is_moe)
         return net->top_k * (net->h + 2 * net->expert_f);
-    return (net->traits.is_gated ? 2 : 1) * net->f;
+    /* The product goes as its gradient comes, where the last linear layer had kept it. */
+    const int64_t incoming = down_keeps_input(block) ? 0 : 1;
+    return (net->traits.is_gated ? 2 + incoming : 1) * net->f;
 }
 
 double mlp_gemm_flop(const struct block *block)

@@ -196,6 +196,7 @@ enum expert_impl {
     EXPERTS_GROUPED, /* one product a projection over tokens sorted by expert */
     EXPERTS_LOOP     /* expert by expert, the host waiting for the number of its tokens */
 };
+enum fused_kernels { FUSED_NONE, FUSED_ALL, FUSED_NORM_ROTARY };
 enum quantization {
     QUANTIZE_NONE,
     QUANTIZE_NF4 /* the frozen linear layers of the blocks in 4 bits, blocks of 64 weights */
@@ -218,16 +219,19 @@ struct train_shape {
     enum dtype compute_dtype; /* param_dtype of mixed precision */
     enum activation_checkpointing checkpointing;
     int64_t checkpoint_every;
-    bool stops_early; /* recompute ends with the last tensor that the backward reads */
+    bool stops_early;  /* recompute ends with the last tensor that the backward reads */
+    bool is_reentrant; /* recompute's output stays until the backward of the block is over */
     enum attention_impl attention;
     enum loss_impl loss;
     int64_t loss_chunks;  /* of LOSS_EAGER: pieces the loss is computed in */
     bool loss_upcast;     /* fp32 logits in the loss */
+    bool loss_shifted;    /* and a copy of them without each sequence's last token */
     int64_t loss_metrics; /* cross entropies of the logits beside the loss, without gradient */
     enum expert_impl experts;
     enum rotary_form rotary;   /* complex numbers: not fused when compiled */
     bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
-    bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex, foak) */
+    bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex) */
+    bool has_eager_activation; /* of these not the activation (foak) */
     enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */
     struct lora_shape lora;
 };

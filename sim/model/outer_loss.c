@@ -13,6 +13,11 @@
  * tokens the logits, their gradient in place, and both products of the backward, all in the
  * forward; nothing of T·V is ever in memory, and the backward has nothing left to do.
  *
+ * Shifted: Hugging Face's models, up to transformers 4.45, make the logits fp32 and copy them
+ * without the last token of each sequence, and the loss reads the copy: logits and copy forward,
+ * the copy's gradient and the zeros it is put into backward. With a fused loss, which then reads
+ * fp32, 8 T·V both ways; eager 12 T·V forward (logits, copy, log-softmax) and backward as above.
+ *
  * Metrics: frameworks that log a cross-entropy or perplexity of each microbatch compute it anew
  * from the logits, in fp32 under autocast and without gradient: cast (B + 4), log-softmax (4 + 4),
  * nll. Composer does so behind the backward (trainer.py, _eval_train_metrics), where the
@@ -180,8 +185,29 @@ void outer_pooled_head(const struct outer *outer, struct module_kind *kind)
 struct loss_size {
     int64_t rows, classes, chunks;
     enum dtype dtype;
-    bool has_cast;
+    bool has_cast, is_shifted;
 };
+
+/* The copy of the shifted logits; backward zeros, and a copy into them. */
+static void shift_logits(const struct loss_size *size, struct kernel_sink *sink)
+{
+    const double bytes =
+        (double)size->rows * (double)size->classes * (double)dtype_bytes(size->dtype);
+    if (!size->is_shifted)
+        return;
+    if (sink->pass == PASS_BACKWARD)
+        emit_bytes(sink, "logits.shift.zeros", KERNEL_ELEMENTWISE, bytes);
+    emit_bytes(sink, "logits.shift", KERNEL_ELEMENTWISE, 2.0 * bytes);
+}
+
+/* Of the logits that a shifted copy is taken of: with a cast they take the place of those that the
+   head made. */
+static int64_t shifted_temp_bytes(const struct outer *outer, const struct loss_size *size)
+{
+    return size->has_cast
+               ? size->rows * size->classes * (dtype_bytes(size->dtype) - outer->element_bytes)
+               : 0;
+}
 
 static void eager_loss(const struct outer *outer, const struct loss_size *size,
                        struct module_kind *kind)
@@ -196,12 +222,14 @@ static void eager_loss(const struct outer *outer, const struct loss_size *size,
     for (int64_t i = 0; i < size->chunks; i++) {
         if (size->has_cast)
             emit_bytes(&forward, "logits.to_fp32", KERNEL_ELEMENTWISE, count * (element + wide));
+        shift_logits(size, &forward);
         emit_bytes(&forward, "log_softmax", KERNEL_SOFTMAX_LOSS, count * 2.0 * wide);
         /* nll reads one element and one 8-byte target a token; its gradient writes that element. */
         emit_bytes(&forward, "nll", KERNEL_SOFTMAX_LOSS, tokens * (wide + 8.0));
         emit_bytes(&backward, "nll.zeros", KERNEL_ELEMENTWISE, count * wide);
         emit_bytes(&backward, "nll.grad", KERNEL_SOFTMAX_LOSS, tokens * (wide + 8.0));
         emit_bytes(&backward, "log_softmax.grad", KERNEL_SOFTMAX_LOSS, count * 3.0 * wide);
+        shift_logits(size, &backward);
         if (size->has_cast)
             emit_bytes(&backward, "logits.from_fp32", KERNEL_ELEMENTWISE, count * (wide + element));
     }
@@ -210,6 +238,8 @@ static void eager_loss(const struct outer *outer, const struct loss_size *size,
     kind->saved_bytes = bytes;
     kind->forward_temp_bytes = size->has_cast ? chunk_bytes : 0;
     kind->backward_temp_bytes = 2 * chunk_bytes;
+    if (size->is_shifted)
+        kind->forward_temp_bytes = shifted_temp_bytes(outer, size) + bytes;
 }
 
 static void fused_loss(const struct outer *outer, const struct loss_size *size,
@@ -217,11 +247,25 @@ static void fused_loss(const struct outer *outer, const struct loss_size *size,
 {
     struct kernel_sink forward = sink_of(outer, &kind->forward, PASS_FORWARD, IMPL_HAND);
     struct kernel_sink backward = sink_of(outer, &kind->backward, PASS_BACKWARD, IMPL_HAND);
-    double logits = (double)outer->element_bytes * (double)size->rows * (double)size->classes;
+    const enum dtype read = size->is_shifted ? size->dtype : outer->shape->compute_dtype;
+    const bool has_cast = size->is_shifted && size->has_cast;
+    const double element = (double)outer->element_bytes;
+    const double count = (double)size->rows * (double)size->classes;
+    const double logits = (double)dtype_bytes(read) * count;
+    if (has_cast)
+        emit_bytes(&forward, "logits.to_fp32", KERNEL_ELEMENTWISE, count * element + logits);
+    shift_logits(size, &forward);
     emit_bytes(&forward, "cross_entropy", KERNEL_SOFTMAX_LOSS, logits + 16.0 * (double)size->rows);
     emit_bytes(&backward, "cross_entropy.grad", KERNEL_SOFTMAX_LOSS,
                2.0 * logits + 16.0 * (double)size->rows);
-    kind->saved_bytes = size->rows * (size->classes * outer->element_bytes + 4);
+    shift_logits(size, &backward);
+    if (has_cast)
+        emit_bytes(&backward, "logits.from_fp32", KERNEL_ELEMENTWISE, logits + count * element);
+    kind->saved_bytes = size->rows * (size->classes * dtype_bytes(read) + 4);
+    if (size->is_shifted) {
+        kind->forward_temp_bytes = shifted_temp_bytes(outer, size);
+        kind->backward_temp_bytes = size->rows * size->classes * dtype_bytes(read);
+    }
 }
 
 static void loss_metrics(const struct outer *outer, const struct loss_size *size,
@@ -245,6 +289,7 @@ void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct
     struct loss_size size = {.rows = rows, .classes = classes, .chunks = 1};
     size.dtype = shape->loss_upcast ? DTYPE_FP32 : shape->compute_dtype;
     size.has_cast = size.dtype != shape->compute_dtype;
+    size.is_shifted = shape->loss_shifted;
     if (shape->loss_chunks > 1)
         size.chunks = shape->loss_chunks < rows ? shape->loss_chunks : rows;
     kind->role = MODULE_LOSS;

@@ -294,6 +294,11 @@ static void check_built(struct experiment *experiment, bool is_note)
     if (experiment->train.loss.metrics > 0 && experiment->train.loss.impl == LOSS_LINEAR)
         config_error(config, "train.loss.metrics", "it goes with 'impl: eager' or 'impl: fused'",
                      "'metrics' needs the logits, which 'impl: linear' never makes");
+    if (experiment->train.loss.shifted &&
+        (experiment->train.loss.impl == LOSS_LINEAR || experiment->train.loss.chunks > 1))
+        config_error(config, "train.loss.shifted",
+                     "it goes with 'impl: eager' or 'impl: fused', and without chunks",
+                     "'shifted' copies the logits of the whole microbatch");
     if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
         config_is_set(config, "train.activation_checkpointing.early_stop"))
         config_error(config, "train.activation_checkpointing.early_stop",
@@ -335,15 +340,18 @@ enum status experiment_build_model(struct experiment *experiment)
                                   : (enum activation_checkpointing)train->checkpointing.policy,
         .checkpoint_every = train->checkpointing.every,
         .stops_early = train->checkpointing.early_stop && !train->checkpointing.reentrant,
+        .is_reentrant = train->checkpointing.reentrant,
         .attention = (enum attention_impl)train->attention,
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,
         .loss_upcast = train->loss.upcast,
+        .loss_shifted = train->loss.shifted,
         .loss_metrics = train->loss.metrics,
         .experts = (enum expert_impl)train->experts,
         .rotary = (enum rotary_form)train->rotary,
         .is_compiled = train->compile,
-        .has_fused_kernels = train->fused_kernels,
+        .has_fused_kernels = train->fused_kernels != FUSED_NONE,
+        .has_eager_activation = train->fused_kernels == FUSED_NORM_ROTARY,
         .float8 = (enum float8_recipe)train->float8,
         .lora = {.rank = train->lora.rank,
                  .targets = train->lora.targets,

@@ -29,7 +29,7 @@ enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
 struct loss_config {
     int impl; /* enum loss_impl */
     int64_t chunks;
-    bool upcast;
+    bool upcast, shifted;
     int64_t metrics;
 };
 
@@ -63,7 +63,8 @@ struct train_config {
     struct lora_config lora; /* rank 0: all parameters are trained */
     int64_t host_syncs;      /* in the forward of each block */
     double max_grad_norm;    /* 0: no clipping */
-    bool compile, fused_kernels;
+    bool compile;
+    int fused_kernels; /* enum fused_kernels */
 };
 
 struct simulate_config {

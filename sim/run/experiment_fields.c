@@ -105,6 +105,12 @@ static const struct field_table checkpointing_table = {.name = "activation_check
                                                        .struct_bytes =
                                                            sizeof(struct checkpointing_config)};
 
+static const struct choice fused_kernels_choices[] = {
+    {"false", FUSED_NONE, NULL},
+    {"true", FUSED_ALL, "norm, rotary and activation (Liger, Apex, TransformerEngine)"},
+    {"norm_rotary", FUSED_NORM_ROTARY, "the activation as PyTorch's operations (foak, Unsloth)"},
+    {0}};
+
 static const struct field loss_fields[] = {{.key = "impl",
                                             .kind = FIELD_ENUM,
                                             .offset = offsetof(struct loss_config, impl),
@@ -123,6 +129,13 @@ static const struct field loss_fields[] = {{.key = "impl",
                                             .offset = offsetof(struct loss_config, upcast),
                                             .default_text = "true",
                                             .help = "logits to fp32 for the loss"},
+                                           {.key = "shifted",
+                                            .kind = FIELD_BOOL,
+                                            .offset = offsetof(struct loss_config, shifted),
+                                            .default_text = "false",
+                                            .help = "the loss reads a copy of the logits without "
+                                                    "each sequence's last token (Hugging Face's "
+                                                    "models up to transformers 4.45)"},
                                            {.key = "metrics",
                                             .kind = FIELD_COUNT,
                                             .offset = offsetof(struct loss_config, metrics),
@@ -321,10 +334,11 @@ static const struct field train_fields[] = {
      .default_text = "false",
      .help = "torch.compile of each block: fused kernels, cheaper launches"},
     {.key = "fused_kernels",
-     .kind = FIELD_BOOL,
+     .kind = FIELD_ENUM,
      .offset = offsetof(struct train_config, fused_kernels),
      .default_text = "false",
-     .help = "hand-fused norm, rotary and activation (Liger, Apex, TransformerEngine)"},
+     .choices = fused_kernels_choices,
+     .help = "hand-fused kernels of the blocks and the final norm"},
     {0}};
 
 static const struct field_table train_table = {.name = "train",

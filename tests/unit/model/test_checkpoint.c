@@ -319,6 +319,67 @@ static void test_fused_losses(void)
     arena_release(&arena);
 }
 
+/*
+ * Hugging Face's shifted copy, bytes an element of T·V. Fused over fp32: logits and their copy, 8;
+ * backward the copy, which the gradient takes, and the zeros it is put into, 8. Eager: and the
+ * log-softmax, 12; backward 12 as without. In bf16 (GPT-BigCode): 6 and 6.
+ */
+static void test_shifted_losses(void)
+{
+    static const struct {
+        enum loss_impl impl;
+        bool has_upcast;
+        int64_t forward, backward, extra; /* extra: bytes a token beside */
+        double moved;                     /* by the shift itself, forward */
+    } rows[] = {{LOSS_FUSED, true, 8, 8, 4, 8},
+                {LOSS_EAGER, true, 12, 12, 0, 8},
+                {LOSS_EAGER, false, 6, 6, 0, 4}};
+    const int64_t count = INT64_C(8192) * 128256;
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_config config = fixture_llama_8b();
+        struct train_shape shape = fixture_shape(4096, 2);
+        shape.loss = rows[i].impl;
+        shape.loss_upcast = rows[i].has_upcast;
+        shape.loss_shifted = true;
+        const struct model *model = fixture_build(&arena, &config, &shape);
+        const struct module_kind *loss = fixture_kind(model, MODULE_LOSS);
+        const int64_t logits = fixture_kind(model, MODULE_HEAD)->output_bytes;
+        CHECK_INT(logits + loss->saved_bytes + loss->forward_temp_bytes,
+                  rows[i].forward * count + rows[i].extra * 8192);
+        CHECK_INT(loss->saved_bytes + loss->backward_temp_bytes,
+                  rows[i].backward * count + rows[i].extra * 8192);
+        CHECK_NEAR(fixture_kernel(&loss->forward, "logits.shift")->bytes,
+                   rows[i].moved * (double)count, 1e-12);
+    }
+    arena_release(&arena);
+}
+
+/*
+ * 107: one-kernel norms and rotary, SwiGLU of PyTorch's operations: 12h + 4k + 8f + 4a + 8 bytes a
+ * token, 168,072 for Llama-3-8B; with a fused activation gate, up and product only, 2f less. A
+ * reentrant checkpoint holds the block's output beside: 2h.
+ */
+static void test_hand_fused(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_llama_8b();
+    struct train_shape shape = fixture_shape(8192, 1);
+    shape.has_fused_kernels = true;
+    const struct module_kind *block =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(block->saved_bytes, INT64_C(8192) * (168072 - 2 * 14336));
+    shape.has_eager_activation = true;
+    block = fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(block->saved_bytes, INT64_C(8192) * 168072);
+    CHECK_INT(fixture_kernel(&block->forward, "act")->impl, IMPL_EAGER);
+    shape.checkpointing = CHECKPOINT_FULL;
+    shape.is_reentrant = true;
+    block = fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(block->recompute_saved_bytes, INT64_C(8192) * (168072 + 2 * 4096));
+    arena_release(&arena);
+}
+
 const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"published selective", test_published_selective},
                                               {"children", test_children},
@@ -330,4 +391,6 @@ const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"chunked loss", test_chunked_loss},
                                               {"loss metrics", test_loss_metrics},
                                               {"fused losses", test_fused_losses},
+                                              {"shifted losses", test_shifted_losses},
+                                              {"hand fused", test_hand_fused},
                                               {NULL, NULL}};

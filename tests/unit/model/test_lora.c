@@ -165,6 +165,26 @@ static void test_saved(void)
 }
 
 /*
+ * At the activation's backward the gradients of product, silu(gate), up are alive beside the one
+ * that comes in: (h + 3f)·2 B a token. A trained last layer had kept the product, which goes: (h +
+ * 2f)·2.
+ */
+static void test_backward_peak(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_llama_8b();
+    struct train_shape shape = fixture_shape(2048, 1);
+    shape.has_fused_kernels = true;
+    const struct module_kind *block =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(block->backward_temp_bytes, INT64_C(2048) * 2 * (4096 + 2 * 14336));
+    shape.lora = lora(8, q_and_v, 2);
+    block = fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(block->backward_temp_bytes, INT64_C(2048) * 2 * (4096 + 3 * 14336));
+    arena_release(&arena);
+}
+
+/*
  * nf4: 4.5 bits a weight, 4.126953125 with scales of 1 byte for 64 and 4 bytes for 256 of those. q
  * of 96 × 96 weights: read, and written in bf16, before each of its two products.
  */
@@ -210,7 +230,12 @@ static void test_wide_input(void)
     arena_release(&arena);
 }
 
-const struct check_case lora_cases[] = {{"parameters", test_parameters}, {"flop", test_flop},
-                                        {"products", test_products},     {"frozen", test_frozen},
-                                        {"saved", test_saved},           {"nf4", test_nf4},
-                                        {"wide input", test_wide_input}, {NULL, NULL}};
+const struct check_case lora_cases[] = {{"parameters", test_parameters},
+                                        {"flop", test_flop},
+                                        {"products", test_products},
+                                        {"frozen", test_frozen},
+                                        {"saved", test_saved},
+                                        {"nf4", test_nf4},
+                                        {"wide input", test_wide_input},
+                                        {"backward peak", test_backward_peak},
+                                        {NULL, NULL}};
