@@ -19,6 +19,7 @@ const char *path_cause_name(enum path_cause cause)
         [PATH_SHARING] = "sharing",
         [PATH_MEMCPY] = "memcpy",
         [PATH_HOST] = "host",
+        [PATH_HOST_COMPUTE] = "host_compute",
     };
     return names[cause];
 }
@@ -137,6 +138,11 @@ static void walk_transfer(struct walk *walk, const struct journal_entry *entry)
         walk->place.entry--;
 }
 
+enum path_cause issue_cause(const struct issue *issue)
+{
+    return issue->op->kind == OP_HOST_COMPUTE ? PATH_HOST_COMPUTE : PATH_HOST;
+}
+
 /* The epoch in which the host is just before now. */
 static int32_t find_epoch(const struct journal_class *class, int64_t now_ps)
 {
@@ -167,7 +173,7 @@ static void walk_issues(struct walk *walk, const struct journal_class *class, in
         const int64_t to_ps = issue->end_ps < end_ps ? issue->end_ps : end_ps;
         if (to_ps <= from_ps)
             continue;
-        walk_add(walk, PATH_HOST, issue->op->unit, to_ps - from_ps);
+        walk_add(walk, issue_cause(issue), issue->op->unit, to_ps - from_ps);
         left_ps -= to_ps - from_ps;
     }
     walk_add(walk, PATH_HOST, -1, left_ps);

@@ -40,7 +40,8 @@ enum path_cause {
     PATH_OTHER_COLLECTIVE, /* send, receive too */
     PATH_SHARING,          /* what collectives and copies took longer: shared links, kernels */
     PATH_MEMCPY,           /* between host and device, as long as they take alone */
-    PATH_HOST,             /* the host thread: issues, hooks, computes */
+    PATH_HOST,             /* the host thread: issues, hooks, Python */
+    PATH_HOST_COMPUTE,     /* … computes: an optimizer on the host */
     PATH_CAUSE_COUNT
 };
 const char *path_cause_name(enum path_cause cause); /* "all_gather": keys of JSON */

@@ -6,6 +6,7 @@
 
 enum path_cause performance_cause(const struct program *program,
                                   const struct performance *performance);
+enum path_cause issue_cause(const struct issue *issue);
 /* The entry that ends where the place is; NULL: none. */
 const struct journal_entry *journal_before(const struct journal *journal,
                                            struct journal_place place);

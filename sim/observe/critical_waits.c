@@ -28,7 +28,7 @@ static struct origin origin_of(const struct journal *journal, struct journal_pla
     }
 }
 
-static void name_source(const struct journal *journal, const struct origin *origin,
+static void name_origin(const struct journal *journal, const struct origin *origin,
                         enum path_cause *cause, int32_t *unit)
 {
     *cause = PATH_HOST;
@@ -71,9 +71,25 @@ static void find_late(const struct journal *journal, const struct origin *origin
     if (wait->late == LATE_HOST)
         return;
     const struct origin behind = origin_of(journal, place);
-    name_source(journal, &behind, &wait->late_cause, &wait->late_unit);
+    name_origin(journal, &behind, &wait->late_cause, &wait->late_unit);
     if (behind.entry == NULL)
         wait->late = LATE_HOST;
+}
+
+/* What the host did for most of the hold: issue, or compute. */
+static enum path_cause host_cause(const struct journal_class *class,
+                                  const struct journal_entry *entry)
+{
+    int64_t compute_ps = 0;
+    for (int32_t i = 0; i < class->issues.count; i++) {
+        const struct issue *issue = &class->issues.items[i];
+        if (issue_cause(issue) != PATH_HOST_COMPUTE)
+            continue;
+        const int64_t begin = issue->begin_ps > entry->begin_ps ? issue->begin_ps : entry->begin_ps;
+        const int64_t end = issue->end_ps < entry->end_ps ? issue->end_ps : entry->end_ps;
+        compute_ps += end > begin ? end - begin : 0;
+    }
+    return 2 * compute_ps > entry->end_ps - entry->begin_ps ? PATH_HOST_COMPUTE : PATH_HOST;
 }
 
 static enum path_phase phase_at(const struct journal_class *class, const struct journal_mark **mark,
@@ -155,7 +171,9 @@ void critical_waits_find(struct arena *arena, const struct journal *journal,
         wait.phase = phase_at(class, &mark, entry->end_ps, i + 1);
         const struct origin origin =
             origin_of(journal, (struct journal_place){path->class_idx, stream, i + 1});
-        name_source(journal, &origin, &wait.for_cause, &wait.for_unit);
+        name_origin(journal, &origin, &wait.for_cause, &wait.for_unit);
+        if (origin.entry == NULL)
+            wait.for_cause = host_cause(class, entry);
         find_late(journal, &origin, &wait);
         add_wait(arena, path, &wait);
     }

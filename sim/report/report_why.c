@@ -18,6 +18,7 @@ static const char *const cause_words[PATH_CAUSE_COUNT] = {
     [PATH_SHARING] = "transfers slowed by what runs beside",
     [PATH_MEMCPY] = "copies between host and device",
     [PATH_HOST] = "host thread",
+    [PATH_HOST_COMPUTE] = "host computes",
 };
 
 static const char *unit_words(const struct why *why, int32_t unit)
@@ -165,6 +166,8 @@ static const char *for_words(const struct why *why, const struct wait_group *gro
     const char *what = cause_words[first->for_cause];
     if (first->for_cause == PATH_HOST)
         return "the host to issue it";
+    if (first->for_cause == PATH_HOST_COMPUTE)
+        return "the host, which computed";
     if (group->is_own)
         return arena_printf(arena, "its %s", what);
     if (group->units > 1 || first->for_unit < 0)

@@ -127,12 +127,15 @@ struct advice *advice_find(struct arena *arena, const struct experiment *experim
     struct adviser adviser = {.arena = arena,
                               .outcome = outcome,
                               .path = path,
-                              .overrides = ARENA_ARRAY(arena, const char *, override_count + 3),
-                              .own_count = override_count,
+                              .overrides = ARENA_ARRAY(arena, const char *, override_count + 4),
                               .advice = ARENA_NEW(arena, struct advice)};
     adviser.advice->did_fit = outcome->fits;
     for (int32_t i = 0; i < override_count; i++)
         adviser.overrides[i] = overrides[i];
+    adviser.own_count = override_count;
+    /* The answer is the same. */
+    if (experiment->simulate.fold == 0)
+        adviser.overrides[adviser.own_count++] = "simulate.fold=auto";
     const struct trial_list trials = trials_of(arena, experiment);
     for (int32_t i = 0; i < trials.count; i++)
         try_one(&adviser, &trials.items[i]);

@@ -15,8 +15,8 @@
  * What other hardware would do (NICs twice as fast, a host that costs nothing) is tried too, and
  * kept apart.
  *
- * Left out: settings two at a time; what changes the result of training beyond the order of sums,
- * but for the reduction's dtype, which is named with its words.
+ * Ranks are folded in all of them. Left out: settings two at a time; what changes the result of
+ * training beyond the order of sums, but for the reduction's dtype, which is named with its words.
  */
 #ifndef FSDPSIM_STUDY_ADVICE_H
 #define FSDPSIM_STUDY_ADVICE_H

@@ -46,6 +46,10 @@ static const struct trial table[] = {
      .texts = {"fsdp.unshard_in_backward=false"}},
     {.words = "units as torchtitan wraps them", .texts = {"fsdp.wrap=torchtitan"}},
     {.words = "all-reduce in the last microbatch only", .texts = {"fsdp.defer_all_reduce=true"}},
+    {.words = "states on the GPU", .texts = {"fsdp.cpu_offload=false"}},
+    {.words = "states in the memory of the host", .texts = {"fsdp.cpu_offload=true"}},
+    {.words = "all cores of the host for the optimizer",
+     .texts = {"train.optimizer.omp_num_threads="}},
     /* fsdp1 */
     {.words = "shard gradients and states only", .texts = {"fsdp.sharding_strategy=shard_grad_op"}},
     {.words = "shard parameters too", .texts = {"fsdp.sharding_strategy=full_shard"}},
@@ -62,6 +66,9 @@ static const struct trial table[] = {
     {.words = "no_sync but for the last microbatch", .texts = {"ddp.no_sync=true"}},
     /* zero */
     {.words = "communication beside backward", .texts = {"zero.overlap_comm=true"}},
+    {.words = "optimizer on the GPU", .texts = {"zero.offload_optimizer=none"}},
+    {.words = "optimizer on the host", .texts = {"zero.offload_optimizer=cpu"}},
+    {.words = "parameters on the GPU", .texts = {"zero.offload_param=none"}},
     {.words = "buckets of 1e8 elements", .texts = {"zero.reduce_bucket_size=100000000"}},
     {.words = "prefetch of 2e8 elements", .texts = {"zero.prefetch_bucket_size=200000000"}},
     {.words = "parameters up to 1e6 elements kept whole",

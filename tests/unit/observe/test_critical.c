@@ -211,6 +211,30 @@ static void test_host(void)
     toy_release(&toy);
 }
 
+/* 5 ms of kernels, then the host computes for 70 ms before it issues 2 ms more. */
+static void test_host_compute(void)
+{
+    struct toy toy;
+    toy_init(&toy, 2, true);
+    /* Two ranks share 2 GB/s of memory. */
+    toy.cluster.compute = (struct host_compute){
+        .cores = 4, .memory_bytes_per_s = 2e9, .share = {1, 1}, .core_bytes_per_s = 1e9};
+    const int32_t event = toy_event(&toy, "done");
+    toy_op(&toy, OP_MARK, TOY_COMPUTE, MARK_STEP_BEGIN);
+    toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_segment(&toy, "before", PASS_FORWARD, 5));
+    toy_op(&toy, OP_RECORD, TOY_COMPUTE, event);
+    toy_op(&toy, OP_HOST_WAIT, 0, event);
+    toy_op(&toy, OP_HOST_COMPUTE, 0, HOST_PASS_FUSED)->bytes = 70000000;
+    toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_segment(&toy, "behind", PASS_FORWARD, 2));
+    toy_op(&toy, OP_MARK, TOY_COMPUTE, MARK_STEP_END);
+    const struct critical_path *path = find(&toy, 0, 0);
+    check_sum(path, 77 * MS);
+    CHECK_INT(path->by_cause_ps[PATH_HOST_COMPUTE], 70 * MS);
+    CHECK_INT(path->by_cause_ps[PATH_COMPUTE], 7 * MS);
+    check_waits(path, PHASE_FORWARD, PATH_HOST_COMPUTE, 1, 70 * MS);
+    toy_release(&toy);
+}
+
 static void write_gather_behind(struct toy *toy, double ms)
 {
     const int32_t ready = toy_event(toy, "ready");
@@ -276,6 +300,7 @@ const struct check_case critical_cases[] = {
     {"units-32", test_units_32},
     {"reduce buffers", test_reduce_buffers},
     {"host", test_host},
+    {"host computes", test_host_compute},
     {"rendezvous", test_rendezvous},
     {"sharing", test_sharing},
     {0},

@@ -139,6 +139,8 @@ static void test_path_of_runs(void)
         {"llama3-8b_dgx-h100", "nodes=2; cluster.overrides=[{host: 1, gpu: 3, clock_frac: 0.8}]"},
         {"llama3-8b_dgx-h100", "fsdp.api=fsdp1; fsdp.reshard_after_forward=; fsdp.wrap=block"},
         {"llama3-8b_dgx-h100-25gbe", "nodes=4; simulate.network=messages"},
+        {"llama3-8b_dgx-h100", "fsdp.cpu_offload=true"},
+        {"llama3-8b_dgx-h100", "simulate.warmup_steps=0; simulate.fold=off"},
         {"cases/ddp-bucket-copies", NULL},
         {"cases/deepspeed-hooks", NULL},
         {"cases/lora-mixed-units", NULL},
