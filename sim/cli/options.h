@@ -45,6 +45,8 @@ struct options {
     int64_t factor;                          /* 0: not given */
     int64_t nodes, ranks, gpus_per_node;     /* 0: not given */
     const char *gpu, *nic_link, *cpu, *name; /* of import; NULL: not given */
+    const char *model;                       /* the same */
+    int64_t seq_len;                         /* 0: not given */
     struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;

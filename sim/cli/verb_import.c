@@ -9,6 +9,12 @@
 #include "cli/command.h"
 #include "cluster/import.h"
 #include "config/config.h"
+#include "foreign/foreign.h"
+
+struct refused_option {
+    const char *name;
+    bool is_given;
+};
 
 struct import_kind {
     const char *word;
@@ -16,21 +22,64 @@ struct import_kind {
     /* Appends what FILE comes to. */
     enum status (*convert)(struct command *command, const struct import_kind *kind,
                            const struct source *source, struct strbuf *out);
-    enum import_format format; /* of machines */
+    int format; /* enum import_format of machines, enum foreign_format of configurations */
 };
+
+/* An option that means nothing for this kind. */
+static enum status refuse_options(struct command *command, const char *word,
+                                  const struct refused_option *refused, size_t count)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (!refused[i].is_given)
+            continue;
+        diag_add(&command->diag, DIAG_ERROR, NO_PLACE, NULL, "'--%s' means nothing for 'import %s'",
+                 refused[i].name, word);
+        status = STATUS_INPUT;
+    }
+    return status;
+}
 
 static enum status convert_machine(struct command *command, const struct import_kind *kind,
                                    const struct source *source, struct strbuf *out)
 {
+    const struct options *given = &command->options;
+    const struct refused_option refused[] = {{"model", given->model != NULL},
+                                             {"cluster", given->cluster != NULL},
+                                             {"seq-len", given->seq_len != 0}};
+    if (refuse_options(command, kind->word, refused, sizeof(refused) / sizeof(refused[0])) !=
+        STATUS_OK)
+        return STATUS_INPUT;
     const struct import_options options = {.gpu = command->options.gpu,
                                            .nic_link = command->options.nic_link,
                                            .cpu = command->options.cpu,
                                            .name = command->options.name,
                                            .data_folders = data_folders_find(&command->arena)};
-    return import_machine(&command->arena, kind->format, source, &options, out, &command->diag);
+    return import_machine(&command->arena, (enum import_format)kind->format, source, &options, out,
+                          &command->diag);
+}
+
+static enum status convert_configuration(struct command *command, const struct import_kind *kind,
+                                         const struct source *source, struct strbuf *out)
+{
+    const struct options *given = &command->options;
+    const struct refused_option refused[] = {{"gpu", given->gpu != NULL},
+                                             {"nic-link", given->nic_link != NULL},
+                                             {"cpu", given->cpu != NULL},
+                                             {"name", given->name != NULL}};
+    if (refuse_options(command, kind->word, refused, sizeof(refused) / sizeof(refused[0])) !=
+        STATUS_OK)
+        return STATUS_INPUT;
+    const struct foreign_options options = {.model = command->options.model,
+                                            .cluster = command->options.cluster,
+                                            .seq_len = command->options.seq_len};
+    return foreign_import(&command->arena, (enum foreign_format)kind->format, source, &options, out,
+                          &command->diag);
 }
 
 static const struct import_kind import_kinds[] = {
+    {"accelerate", 1 << 20, convert_configuration, FOREIGN_ACCELERATE},
+    {"deepspeed", 1 << 20, convert_configuration, FOREIGN_DEEPSPEED},
     {"nccl-topo", 16 << 20, convert_machine, IMPORT_NCCL_TOPO},
     {"topo-m", 1 << 20, convert_machine, IMPORT_TOPO_M},
 };

@@ -8,7 +8,7 @@ static const char *const schema_words[] = {"config", "model",       "cluster",
                                            "gpu",    "calibration", NULL};
 static const char *const list_words[] = {"models", "clusters", "gpus", "calibrations", NULL};
 static const char *const model_words[] = {"show", NULL};
-static const char *const import_words[] = {"nccl-topo", "topo-m", NULL};
+static const char *const import_words[] = {"accelerate", "deepspeed", "nccl-topo", "topo-m", NULL};
 static const char *const db_words[] = {"ls", "show", NULL};
 static const char *const calibrate_words[] = {"nccl", NULL};
 static const char *const shell_words[] = {"bash", NULL};
@@ -100,11 +100,13 @@ const struct verb verb_table[] = {
          "nccl-topo: XML of NCCL or RCCL, as NCCL_TOPO_DUMP_FILE=FILE makes a job write it, or a\n"
          "cloud's NCCL_TOPO_FILE. topo-m: what 'nvidia-smi topo -m' prints. Both become a cluster\n"
          "file, with comments on what was read, corrected (rates that are known to be wrong),\n"
-         "assumed (what FILE does not say) and dropped; see docs/importing.md.\n",
+         "assumed (what FILE does not say) and dropped. accelerate: what 'accelerate config'\n"
+         "writes. deepspeed: a ds_config.json. Both become a configuration; which model on which\n"
+         "machine they do not say (--model, --cluster, --seq-len). See docs/importing.md.\n",
      .examples = {{"fsdpsim import nccl-topo topo.xml -o mine.yaml",
                    "then 'cluster: ./mine.yaml' in a configuration"},
-                  {"nvidia-smi topo -m | fsdpsim import topo-m - --gpu h100",
-                   "the matrix does not name the GPU"}},
+                  {"fsdpsim import accelerate fsdp.yaml --model llama-3.1-8b --cluster dgx-h100",
+                   "a configuration that runs"}},
      .words = import_words,
      .min_arguments = 2,
      .max_arguments = 2,
