@@ -89,6 +89,13 @@ void linear_backward(struct block *block, const struct linear *linear)
 
 /* ---- norms and residuals ------------------------------------------------------------------ */
 
+/* The kernels from `begin` on are those of a part. */
+static void tag_part(struct kernel_list *list, int32_t begin, const char *name)
+{
+    for (int32_t i = begin; i < list->count; i++)
+        list->items[i].part = name;
+}
+
 int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows)
 {
     return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes,
@@ -115,11 +122,13 @@ static void norm_backward(struct block *block, const char *name, int reader_coun
 {
     double hidden = (double)block->tokens * (double)block->net->h;
     struct kernel_sink *sink = &block->backward;
+    const int32_t begin = block->kind->backward.count;
     for (int i = 1; i < reader_count; i++)
         block_op(block, sink, FUSION_GRAD_SUM, "grad_sum", hidden);
     norm(block, sink, name, false, reader_count);
     if (has_residual)
         block_op(block, sink, FUSION_GRAD_SUM, "residual.grad_sum", hidden);
+    tag_part(&block->kind->backward, begin, name);
 }
 
 static void dropout(struct block *block, struct kernel_sink *sink, const char *name)
@@ -134,6 +143,10 @@ static void end_child(struct block *block, enum block_part part, const char *nam
                       int64_t saved_bytes, int64_t input_bytes)
 {
     const int32_t kernel_end = block->kind->forward.count;
+    if (part != PART_OUTSIDE)
+        tag_part(&block->kind->forward,
+                 block->child_count > 0 ? block->children[block->child_count - 1].kernel_end : 0,
+                 name);
     BUG_IF(block->child_count >= BLOCK_CHILDREN_MAX);
     if (part == PART_NORM)
         block->needed_end = kernel_end;
@@ -245,14 +258,28 @@ static void open_part_backward(struct block *block, const char *post_norm, const
         norm_backward(block, post_norm, 1, false);
 }
 
+static void attention_child_backward(struct block *block, const struct attention_part *part)
+{
+    const int32_t begin = block->kind->backward.count;
+    attention_backward(block, part);
+    tag_part(&block->kind->backward, begin, part->is_cross ? "cross_attn" : "self_attn");
+}
+
+static void mlp_child_backward(struct block *block)
+{
+    const int32_t begin = block->kind->backward.count;
+    mlp_backward(block);
+    tag_part(&block->kind->backward, begin, "mlp");
+}
+
 static void build_parallel_backward(struct block *block)
 {
     const struct attention_part self = self_part(block);
     int attention_readers = attention_reader_count(block), mlp_readers = mlp_reader_count(block);
     dropout(block, &block->backward, "mlp.dropout");
-    mlp_backward(block);
+    mlp_child_backward(block);
     dropout(block, &block->backward, "attention.dropout");
-    attention_backward(block, &self);
+    attention_child_backward(block, &self);
     if (block->net->traits.norms_per_layer == 1) {
         norm_backward(block, "input_layernorm", attention_readers + mlp_readers, true);
         return;
@@ -269,16 +296,16 @@ static void build_backward(struct block *block)
         return;
     }
     open_part_backward(block, "post_feedforward_layernorm", "mlp");
-    mlp_backward(block);
+    mlp_child_backward(block);
     norm_backward(block, second_norm_name(block), mlp_reader_count(block), true);
     if (block->spec->has_cross) {
         const struct attention_part cross = cross_part(block);
         open_part_backward(block, "", "cross_attention");
-        attention_backward(block, &cross);
+        attention_child_backward(block, &cross);
         norm_backward(block, "cross_attention_layernorm", 1, true);
     }
     open_part_backward(block, "post_attention_layernorm", "attention");
-    attention_backward(block, &self);
+    attention_child_backward(block, &self);
     norm_backward(block, "input_layernorm", attention_reader_count(block), true);
 }
 

@@ -71,6 +71,7 @@ enum attention_impl {
 
 struct kernel {
     const char *name; /* "q_proj", "rms_norm" */
+    const char *part; /* of a block: "self_attn", "mlp", a norm's name; NULL: none (residuals) */
     enum kernel_kind kind;
     enum kernel_pass pass; /* attention and norms differ by pass */
     enum dtype dtype;      /* of the operands (GEMM: the tensor-core dtype) */

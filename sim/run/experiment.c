@@ -422,6 +422,9 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
+    status = wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap);
+    if (status != STATUS_OK)
+        return status;
     struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
     status = find_mesh_groups(experiment, &shard_group, &replicate_group);
     if (status == STATUS_OK)

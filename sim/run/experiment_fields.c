@@ -95,8 +95,9 @@ static const struct field checkpointing_fields[] = {
      .offset = offsetof(struct checkpointing_config, reentrant),
      .default_text = "false",
      .help = "torch.utils.checkpoint with use_reentrant=True around the unit, as Hugging Face's "
-             "gradient_checkpointing: recompute runs to the end; under fsdp1 a frozen unit keeps "
-             "its input and that input's gradient until backward ends"},
+             "gradient_checkpointing: recompute runs to the end and gathers the unit for itself; "
+             "under fsdp1 a frozen unit keeps its input and that input's gradient until backward "
+             "ends"},
     {0}};
 
 static const struct field_table checkpointing_table = {.name = "activation_checkpointing",

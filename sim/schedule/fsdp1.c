@@ -126,6 +126,22 @@ static void post_forward(struct fsdp1_builder *builder, int32_t index)
     unit->needs_backward_unshard = true;
 }
 
+/* The forward of a unit that backward has not reached yet runs again, hooks and all; the order of
+   forwards is that of the first one. */
+void fsdp1_recompute(struct fsdp1_builder *builder, int32_t index)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct fsdp_run *run = &fsdp->backward.items[index];
+    for (int32_t unit = 1; unit < fsdp->unit_count; unit++)
+        if (!builder->units[unit].has_begun && fsdp_is_inside(fsdp, run->unit, unit) &&
+            fsdp_recompute_enters(fsdp, index, unit))
+            pre_forward(builder, unit);
+    fsdp_play_backward(fsdp, run);
+    for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
+        if (!builder->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit))
+            fsdp1_reshard(builder, unit, builder->units[unit].is_resharded, false);
+}
+
 static void forward(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
@@ -136,16 +152,19 @@ static void forward(struct fsdp1_builder *builder)
     fsdp_op(fsdp, OP_WAIT, FSDP1_UNSHARD, 0, builder->root_event);
     fsdp_op(fsdp, OP_WAIT, FSDP1_PRE_UNSHARD, 0, builder->root_event);
     pre_forward(builder, 0);
-    const int32_t module_count = fsdp->model->module_count;
-    for (int32_t i = 0; i < module_count; i++) {
-        const int32_t unit = fsdp->modules[i].unit;
-        if (unit > 0 && fsdp->units[unit].first_module == i)
-            pre_forward(builder, unit);
-        fsdp_run_forward(fsdp, i);
-        if (unit > 0 && fsdp_is_last_of_unit(fsdp, i))
-            post_forward(builder, unit);
+    const struct fsdp_runs *runs = &fsdp->forward;
+    int32_t next = 1;
+    for (int32_t r = 0; r < runs->count; r++) {
+        const struct fsdp_run *run = &runs->items[r];
+        /* Units are numbered as forward reaches them. */
+        while (next < fsdp->unit_count && runs->first[next] == r)
+            pre_forward(builder, next++);
+        fsdp_play_forward(fsdp, run);
+        for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
+            if (runs->last[unit] == r)
+                post_forward(builder, unit);
         /* The root's forward ends before the loss. */
-        if (unit >= 0 && (i + 1 == module_count || fsdp->modules[i + 1].unit < 0))
+        if (run->unit >= 0 && (r + 1 == runs->count || runs->items[r + 1].unit < 0))
             post_forward(builder, 0);
     }
     fsdp_op(fsdp, OP_MARK, FSDP1_COMPUTE, -1, MARK_FORWARD_END);

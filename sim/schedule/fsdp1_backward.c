@@ -121,21 +121,52 @@ static void await_offloaded(struct fsdp1_builder *builder)
             fsdp_free(fsdp, i, fsdp->units[i].sharded_grads);
 }
 
+/* The units whose output's gradient is there: of the run, and of those it lies in. Under a
+   reentrant checkpoint what is inside has no output yet before the recompute. */
+static void begin_units(struct fsdp1_builder *builder, int32_t r, bool is_before_recompute)
+{
+    const struct fsdp_builder *fsdp = &builder->fsdp;
+    for (int32_t unit = fsdp->backward.items[r].unit; unit > 0; unit = fsdp->units[unit].parent) {
+        if (fsdp->backward.first[unit] != r || builder->units[unit].has_begun ||
+            (is_before_recompute && fsdp_is_under_checkpoint(fsdp, r, unit)))
+            continue;
+        builder->units[unit].has_begun = true;
+        if (fsdp1_has_params(builder, unit))
+            pre_backward(builder, unit);
+    }
+}
+
+static void begin_root(struct fsdp1_builder *builder)
+{
+    if (!builder->units[0].has_begun && fsdp1_has_params(builder, 0))
+        pre_backward(builder, 0);
+    builder->units[0].has_begun = true;
+}
+
 void fsdp1_backward(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
-    bool *has_begun = ARENA_ARRAY(fsdp->arena, bool, fsdp->unit_count);
-    for (int32_t i = fsdp->model->module_count - 1; i >= 0; i--) {
-        const int32_t unit = fsdp->modules[i].unit;
-        const bool is_in_unit = unit >= 0 && fsdp1_has_params(builder, unit);
-        if (is_in_unit && !has_begun[unit]) {
-            has_begun[unit] = true;
-            pre_backward(builder, unit);
+    const struct fsdp_runs *runs = &fsdp->backward;
+    for (int32_t unit = 0; unit < fsdp->unit_count; unit++)
+        builder->units[unit].has_begun = false;
+    for (int32_t r = 0; r < runs->count; r++) {
+        const struct fsdp_run *run = &runs->items[r];
+        if (run->unit >= 0)
+            begin_root(builder);
+        if (run->begins)
+            begin_units(builder, fsdp_behind_recompute(fsdp, r), run->is_recompute);
+        if (run->is_recompute) {
+            fsdp1_recompute(builder, r);
+            continue;
         }
-        fsdp_run_backward(fsdp, i);
-        fsdp_alloc(fsdp, unit, builder->kept_inputs[i]);
-        if (is_in_unit && fsdp_is_first_of_unit(fsdp, i))
-            post_backward(builder, unit);
+        begin_units(builder, r, false);
+        fsdp_play_backward(fsdp, run);
+        if (run->ends)
+            fsdp_alloc(fsdp, run->unit, builder->kept_inputs[run->module]);
+        /* The hook of the flat parameter: the last of its gradients was made. */
+        if (run->unit >= 0 && runs->last_own[run->unit] == r &&
+            fsdp1_has_params(builder, run->unit))
+            post_backward(builder, run->unit);
     }
     /* 85: the end-of-backward callback. */
     fsdp_op(fsdp, OP_RECORD, FSDP1_POST_BACKWARD, 0, builder->done_event);

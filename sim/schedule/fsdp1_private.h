@@ -38,6 +38,7 @@ struct fsdp1_unit {
     /* state */
     bool is_gathered;
     bool is_prefetched;
+    bool has_begun;              /* its pre-backward of this backward has run */
     bool has_kept;               /* kept_grads is alive: the sum of microbatches under no_sync */
     bool needs_backward_unshard; /* ran forward, not yet its pre-backward */
     int32_t post_forward_idx;    /* place in post-forward order */
@@ -78,6 +79,9 @@ bool fsdp1_has_params(const struct fsdp1_builder *builder, int32_t unit);
 void fsdp1_unshard(struct fsdp1_builder *builder, int32_t unit, bool is_backward);
 void fsdp1_wait_for_unshard(struct fsdp1_builder *builder, int32_t unit);
 void fsdp1_reshard(struct fsdp1_builder *builder, int32_t unit, bool frees, bool is_backward);
+
+/* A run of the recompute, with the hooks of units that backward has not reached. */
+void fsdp1_recompute(struct fsdp1_builder *builder, int32_t run);
 
 /* fsdp1_backward.c */
 void fsdp1_backward(struct fsdp1_builder *builder);

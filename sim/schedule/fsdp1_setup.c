@@ -188,6 +188,7 @@ void fsdp1_setup(struct fsdp1_builder *builder)
     for (int32_t i = 0; i < fsdp->unit_count; i++)
         setup_unit(builder, i);
     fsdp_add_modules(fsdp);
+    fsdp_add_runs(fsdp);
     setup_kept_inputs(builder);
     optimizer_setup(fsdp);
     builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");

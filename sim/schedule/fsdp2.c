@@ -84,15 +84,16 @@ void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t index, bool i
     unit->is_unsharded = true;
 }
 
-/* 19: hooks, all-gather, wait; then the units of the explicit list. */
-static void pre_forward(struct fsdp2_builder *builder, int32_t index)
+/* 19: hooks, all-gather, wait; then the units of the explicit list. In a recompute the buffer goes
+   at once; PyTorch parks it until the next one. */
+static void pre_forward(struct fsdp2_builder *builder, int32_t index, bool is_recompute)
 {
     fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
     if (builder->units[index].common->param_count > 0)
         fsdp_host(&builder->fsdp, HOST_HOOK_PARAM, index,
                   builder->units[index].common->param_count);
     fsdp2_unshard(builder, index, false);
-    fsdp2_wait_for_unshard(builder, index, false);
+    fsdp2_wait_for_unshard(builder, index, is_recompute);
     /* The root has no list of units to prefetch. */
     const int64_t ahead = index > 0 ? builder->fsdp.settings->fsdp.forward_prefetch : 0;
     for (int64_t i = 1; i <= ahead && index + i < builder->fsdp.unit_count; i++)
@@ -111,39 +112,63 @@ static void keep_slice(struct fsdp2_builder *builder, int32_t index)
     unit->has_slice = true;
 }
 
+/* 21 */
+static void reshard_after_forward(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    if (!unit->is_resharded || !unit->is_unsharded)
+        return;
+    keep_slice(builder, index);
+    fsdp_free(&builder->fsdp, index, unit->params);
+    unit->is_unsharded = false;
+}
+
 /* 21: reshard, remember the order. */
 static void post_forward(struct fsdp2_builder *builder, int32_t index)
 {
-    struct fsdp2_unit *unit = &builder->units[index];
-    if (unit->common->param_count == 0)
+    if (builder->units[index].common->param_count == 0)
         return;
-    if (unit->is_resharded) {
-        keep_slice(builder, index);
-        fsdp_free(&builder->fsdp, index, unit->params);
-        unit->is_unsharded = false;
-    }
-    unit->post_forward_idx = builder->post_forward_count;
+    reshard_after_forward(builder, index);
+    builder->units[index].post_forward_idx = builder->post_forward_count;
     builder->post_forward_order[builder->post_forward_count++] = index;
+}
+
+/* 59, 60: the forward of a unit that backward has not reached yet runs again, hooks and all. The
+   order of forwards stays that of the first one. */
+void fsdp2_recompute(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct fsdp_run *run = &fsdp->backward.items[index];
+    for (int32_t unit = 1; unit < fsdp->unit_count; unit++)
+        if (!builder->units[unit].has_begun && fsdp_is_inside(fsdp, run->unit, unit) &&
+            fsdp_recompute_enters(fsdp, index, unit))
+            pre_forward(builder, unit, true);
+    fsdp_play_backward(fsdp, run);
+    for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
+        if (!builder->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit))
+            reshard_after_forward(builder, unit);
 }
 
 static void forward(struct fsdp2_builder *builder)
 {
-    builder->parked_unit = -1;
     fsdp_op(&builder->fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_FORWARD_BEGIN);
     /* 7: the gather streams wait for everything queued on compute, the optimizer included. */
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_COMPUTE, 0, builder->root_event);
     wait_on_gather_streams(builder, 0, builder->root_event);
-    pre_forward(builder, 0);
-    const int32_t module_count = builder->fsdp.model->module_count;
-    for (int32_t i = 0; i < module_count; i++) {
-        const int32_t unit = builder->fsdp.modules[i].unit;
-        if (unit > 0 && builder->units[unit].common->first_module == i)
-            pre_forward(builder, unit);
-        fsdp_run_forward(&builder->fsdp, i);
-        if (unit > 0 && fsdp_is_last_of_unit(&builder->fsdp, i))
-            post_forward(builder, unit);
+    pre_forward(builder, 0, false);
+    const struct fsdp_runs *runs = &builder->fsdp.forward;
+    int32_t next = 1;
+    for (int32_t r = 0; r < runs->count; r++) {
+        const struct fsdp_run *run = &runs->items[r];
+        /* Units are numbered as forward reaches them. */
+        while (next < builder->fsdp.unit_count && runs->first[next] == r)
+            pre_forward(builder, next++, false);
+        fsdp_play_forward(&builder->fsdp, run);
+        for (int32_t unit = run->unit; unit > 0; unit = builder->fsdp.units[unit].parent)
+            if (runs->last[unit] == r)
+                post_forward(builder, unit);
         /* The root's forward ends before the loss. */
-        if (unit >= 0 && (i + 1 == module_count || builder->fsdp.modules[i + 1].unit < 0)) {
+        if (run->unit >= 0 && (r + 1 == runs->count || runs->items[r + 1].unit < 0)) {
             post_forward(builder, 0);
             release_parked(builder);
         }
@@ -171,7 +196,8 @@ struct program *fsdp2_build(struct arena *arena, const struct model *model,
     struct fsdp2_builder builder = {.fsdp = {.arena = arena,
                                              .model = model,
                                              .settings = settings,
-                                             .program = ARENA_NEW(arena, struct program)}};
+                                             .program = ARENA_NEW(arena, struct program)},
+                                    .parked_unit = -1};
     builder.fsdp.program->policy = "fsdp2";
     fsdp2_setup(&builder);
     fsdp_op(&builder.fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_STEP_BEGIN);

@@ -221,20 +221,49 @@ static void end_of_backward(struct fsdp2_builder *builder)
         drain_oldest_reduce(builder);
 }
 
+/* 27, 58: the units whose output's gradient is there: of the run, and of those it lies in. Under a
+   reentrant checkpoint what is inside has no output yet before the recompute. */
+static void begin_units(struct fsdp2_builder *builder, int32_t r, bool is_before_recompute)
+{
+    const struct fsdp_builder *fsdp = &builder->fsdp;
+    for (int32_t unit = fsdp->backward.items[r].unit; unit > 0; unit = fsdp->units[unit].parent) {
+        if (fsdp->backward.first[unit] != r || builder->units[unit].has_begun ||
+            (is_before_recompute && fsdp_is_under_checkpoint(fsdp, r, unit)))
+            continue;
+        builder->units[unit].has_begun = true;
+        pre_backward(builder, unit);
+    }
+}
+
+static void begin_root(struct fsdp2_builder *builder)
+{
+    if (!builder->units[0].has_begun)
+        pre_backward(builder, 0);
+    builder->units[0].has_begun = true;
+}
+
 void fsdp2_backward(struct fsdp2_builder *builder)
 {
-    bool *has_begun = ARENA_ARRAY(builder->fsdp.arena, bool, builder->fsdp.unit_count);
-    for (int32_t i = builder->fsdp.model->module_count - 1; i >= 0; i--) {
-        const int32_t unit = builder->fsdp.modules[i].unit;
-        if (unit >= 0 && !has_begun[unit]) {
-            has_begun[unit] = true;
-            pre_backward(builder, unit);
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct fsdp_runs *runs = &fsdp->backward;
+    for (int32_t unit = 0; unit < fsdp->unit_count; unit++)
+        builder->units[unit].has_begun = false;
+    for (int32_t r = 0; r < runs->count; r++) {
+        const struct fsdp_run *run = &runs->items[r];
+        if (run->unit >= 0)
+            begin_root(builder);
+        if (run->begins)
+            begin_units(builder, fsdp_behind_recompute(fsdp, r), run->is_recompute);
+        if (run->is_recompute) {
+            fsdp2_recompute(builder, r);
+            continue;
         }
-        fsdp_run_backward(&builder->fsdp, i);
-        if (unit >= 0 && fsdp_is_first_of_unit(&builder->fsdp, i) &&
-            !builder->units[unit].reduces_at_end)
-            post_backward(builder, unit);
+        begin_units(builder, r, false);
+        fsdp_play_backward(fsdp, run);
+        for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
+            if (runs->last[unit] == r && !builder->units[unit].reduces_at_end)
+                post_backward(builder, unit);
     }
     end_of_backward(builder);
-    fsdp_op(&builder->fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_BACKWARD_END);
+    fsdp_op(fsdp, OP_MARK, FSDP2_COMPUTE, -1, MARK_BACKWARD_END);
 }

@@ -38,6 +38,7 @@ struct fsdp2_unit {
     bool is_pending; /* all-gather issued, not waited for */
     bool is_unsharded;
     bool has_slice;           /* post_forward_shard is alive: resharded to a smaller group */
+    bool has_begun;           /* its pre-backward of this backward has run */
     bool has_ended;           /* its post-backward of this backward has run */
     bool has_kept;            /* kept_grads is alive: the sum of earlier microbatches, unsharded */
     int32_t post_forward_idx; /* its last place in post-forward order, −1: prefetched from */
@@ -67,6 +68,8 @@ void fsdp2_setup(struct fsdp2_builder *builder);
 void fsdp2_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
 /* What was kept of a unit after forward, if anything was. */
 void fsdp2_free_slice(struct fsdp2_builder *builder, int32_t unit);
+/* A run of the recompute, with the hooks of units that backward has not reached. */
+void fsdp2_recompute(struct fsdp2_builder *builder, int32_t run);
 void fsdp2_wait_for_unshard(struct fsdp2_builder *builder, int32_t unit, bool is_backward);
 
 /* fsdp2_backward.c */

@@ -56,12 +56,15 @@ static void setup_units(struct fsdp2_builder *builder)
         struct fsdp2_unit *unit = &builder->units[i];
         unit->common = &fsdp->units[i];
         const enum module_role role = fsdp_kind(fsdp, unit->common->first_module)->role;
-        const bool is_kept = role == MODULE_NORM || role == MODULE_HEAD ||
-                             (role == MODULE_EMBEDDING && fsdp->model->is_tied);
+        const bool is_kept = fsdp->settings->fsdp.wrap.policy == WRAP_TORCHTITAN &&
+                             (role == MODULE_NORM || role == MODULE_HEAD ||
+                              (role == MODULE_EMBEDDING && fsdp->model->is_tied));
         unit->is_resharded = i > 0 && reshards && !is_kept;
         unit->reduces_at_end = i == 0 || role == MODULE_EMBEDDING;
-        unit->is_needed_in_backward = i == 0 || role != MODULE_EMBEDDING || fsdp->model->is_tied ||
-                                      fsdp->settings->fsdp.unshard_in_backward;
+        unit->is_needed_in_backward =
+            fsdp->settings->fsdp.unshard_in_backward || fsdp->model->is_tied ||
+            unit->common->parameters != fsdp_kind(fsdp, unit->common->first_module)->numel ||
+            role != MODULE_EMBEDDING;
         unit->common->optimizer_tensors = unit->common->sizes.trained_count;
     }
 }
@@ -223,6 +226,7 @@ void fsdp2_setup(struct fsdp2_builder *builder)
     for (int32_t i = 0; i < fsdp->unit_count; i++)
         setup_unit(builder, i);
     fsdp_add_modules(fsdp);
+    fsdp_add_runs(fsdp);
     optimizer_setup(fsdp);
     builder->root_event = fsdp_add_event(fsdp, "root_pre_forward", "root");
     fsdp_add_workspace(fsdp);

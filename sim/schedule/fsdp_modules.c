@@ -1,80 +1,9 @@
-/* schedule/fsdp_modules.c: units, and the modules in them: what they hold, how they run. */
+/* schedule/fsdp_modules.c: modules: what they hold, how they run. */
 #include "schedule/fsdp_private.h"
 
 const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module)
 {
     return &builder->model->kinds[builder->model->modules[module].kind_idx];
-}
-
-static bool is_head_role(enum module_role role)
-{
-    return role == MODULE_NORM || role == MODULE_HEAD;
-}
-
-/* torchtitan, outside the blocks: the embedding is a unit, norm and head are one; with tied weights
-   all three are one, since these must be together: the embedding's, first to be reached. */
-static int32_t place_outside_blocks(struct fsdp_builder *builder, int32_t module,
-                                    int32_t *embedding_unit, int32_t *head_unit)
-{
-    const bool is_head = is_head_role(fsdp_kind(builder, module)->role);
-    int32_t *unit = is_head && !builder->model->is_tied ? head_unit : embedding_unit;
-    if (*unit == 0) {
-        *unit = builder->unit_count++;
-        builder->units[*unit].first_module = module;
-    }
-    return *unit;
-}
-
-/* Root is unit 0 and owns what no other unit takes. */
-static void place_modules(struct fsdp_builder *builder)
-{
-    const bool is_torchtitan = builder->settings->fsdp.wrap == WRAP_TORCHTITAN;
-    int32_t embedding_unit = 0, head_unit = 0;
-    for (int32_t i = 0; i < builder->model->module_count; i++) {
-        const enum module_role role = fsdp_kind(builder, i)->role;
-        struct fsdp_module *module = &builder->modules[i];
-        if (role == MODULE_BLOCK) {
-            builder->units[builder->unit_count].first_module = i;
-            module->unit = builder->unit_count++;
-        } else if (is_torchtitan && (role == MODULE_EMBEDDING || is_head_role(role))) {
-            module->unit = place_outside_blocks(builder, i, &embedding_unit, &head_unit);
-        } else {
-            module->unit = role == MODULE_LOSS ? -1 : 0;
-        }
-    }
-}
-
-static const char *unit_name(struct fsdp_builder *builder, int32_t unit)
-{
-    if (unit == 0)
-        return "root";
-    const char *name = NULL;
-    for (int32_t i = 0; i < builder->model->module_count; i++) {
-        if (builder->modules[i].unit != unit)
-            continue;
-        name = name == NULL
-                   ? builder->model->modules[i].name
-                   : arena_printf(builder->arena, "%s+%s", name, builder->model->modules[i].name);
-    }
-    return name;
-}
-
-void fsdp_assign_units(struct fsdp_builder *builder)
-{
-    const int32_t module_count = builder->model->module_count;
-    builder->units = ARENA_ARRAY(builder->arena, struct fsdp_unit, module_count + 1);
-    builder->modules = ARENA_ARRAY(builder->arena, struct fsdp_module, module_count);
-    builder->unit_count = 1;
-    place_modules(builder);
-    for (int32_t i = 0; i < module_count; i++) {
-        if (builder->modules[i].unit < 0)
-            continue;
-        struct fsdp_unit *unit = &builder->units[builder->modules[i].unit];
-        unit->param_count += fsdp_kind(builder, i)->param_count;
-        unit->parameters += fsdp_kind(builder, i)->numel;
-    }
-    for (int32_t i = 0; i < builder->unit_count; i++)
-        builder->units[i].name = unit_name(builder, i);
 }
 
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
@@ -93,13 +22,41 @@ void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
                                                        .pieces = pieces}));
 }
 
+int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, bool is_backward,
+                                const struct kernel *kernels, int32_t count,
+                                int32_t forward_kernels)
+{
+    const bool is_compiled = builder->settings->is_compiled;
+    return fsdp_add_segment(
+        builder, (struct segment){.name = name,
+                                  .kernels = kernels,
+                                  .kernel_count = count,
+                                  .host_cost = (uint8_t)(is_compiled   ? HOST_KERNEL_COMPILED
+                                                         : is_backward ? HOST_KERNEL_BACKWARD
+                                                                       : HOST_KERNEL),
+                                  .is_compiled = is_compiled,
+                                  .forward_kernels = forward_kernels});
+}
+
+int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, int32_t unit,
+                              int64_t numel, int32_t count)
+{
+    return fsdp_add_tensor(
+        builder,
+        (struct tensor){.name = arena_printf(builder->arena, "grads(%s)", name),
+                        .bytes = numel *
+                                 dtype_bytes((enum dtype)builder->settings->precision.param_dtype),
+                        .category = MEMORY_UNSHARDED_GRADIENTS,
+                        .unit = unit,
+                        .pieces = count});
+}
+
 /* Forward, and backward with the recompute in front, of each kind of module: shared by its modules.
  */
 static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, const char *name,
                                 int32_t *forward, int32_t *backward)
 {
     const struct module_kind *kind = &builder->model->kinds[kind_idx];
-    const bool is_compiled = builder->settings->is_compiled;
     const bool is_block = kind->role == MODULE_BLOCK;
     const int32_t recompute_count = kind->is_recomputed ? kind->recompute.count : 0;
     const int32_t count = recompute_count + kind->backward.count;
@@ -107,22 +64,11 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
     for (int32_t i = 0; i < count; i++)
         kernels[i] = i < recompute_count ? kind->recompute.items[i]
                                          : kind->backward.items[i - recompute_count];
-    *forward = fsdp_add_segment(
-        builder,
-        (struct segment){.name = arena_printf(builder->arena, "%s.forward", name),
-                         .kernels = kind->forward.items,
-                         .kernel_count = kind->forward.count,
-                         .host_cost = (uint8_t)(is_compiled ? HOST_KERNEL_COMPILED : HOST_KERNEL),
-                         .is_compiled = is_compiled,
-                         .forward_kernels = is_block ? kind->forward.count : 0});
-    *backward = fsdp_add_segment(
-        builder, (struct segment){.name = arena_printf(builder->arena, "%s.backward", name),
-                                  .kernels = kernels,
-                                  .kernel_count = count,
-                                  .host_cost = (uint8_t)(is_compiled ? HOST_KERNEL_COMPILED
-                                                                     : HOST_KERNEL_BACKWARD),
-                                  .is_compiled = is_compiled,
-                                  .forward_kernels = is_block ? recompute_count : 0});
+    *forward = fsdp_add_module_segment(builder, arena_printf(builder->arena, "%s.forward", name),
+                                       false, kind->forward.items, kind->forward.count,
+                                       is_block ? kind->forward.count : 0);
+    *backward = fsdp_add_module_segment(builder, arena_printf(builder->arena, "%s.backward", name),
+                                        true, kernels, count, is_block ? recompute_count : 0);
 }
 
 static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
@@ -159,14 +105,10 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
                                  .bytes = kind->backward_temp_bytes,
                                  .category = temp_category,
                                  .unit = unit});
-    module->grads = fsdp_add_tensor(
-        builder,
-        (struct tensor){.name = arena_printf(arena, "grads(%s)", name),
-                        .bytes = (kind->numel - kind->frozen_numel) *
-                                 dtype_bytes((enum dtype)builder->settings->precision.param_dtype),
-                        .category = MEMORY_UNSHARDED_GRADIENTS,
-                        .unit = unit,
-                        .pieces = kind->param_count - kind->frozen_count});
+    module->grads = -1;
+    if (module->path_units == NULL)
+        module->grads = fsdp_add_module_grads(builder, name, unit, kind->numel - kind->frozen_numel,
+                                              kind->param_count - kind->frozen_count);
     /* The head's output is the logits; its gradient is as large. Hidden states are counted by the
        blocks that save them. */
     const int64_t logits_bytes = kind->role == MODULE_HEAD ? kind->output_bytes : 0;
@@ -190,7 +132,7 @@ void fsdp_add_modules(struct fsdp_builder *builder)
     bool *is_made = ARENA_ARRAY(builder->arena, bool, model->kind_count);
     for (int32_t i = 0; i < model->module_count; i++) {
         const int32_t kind_idx = model->modules[i].kind_idx;
-        if (!is_made[kind_idx]) {
+        if (!is_made[kind_idx] && builder->modules[i].path_units == NULL) {
             setup_kind_segments(builder, kind_idx, model->modules[i].name, &forward[kind_idx],
                                 &backward[kind_idx]);
             is_made[kind_idx] = true;
@@ -210,24 +152,6 @@ void fsdp_add_workspace(struct fsdp_builder *builder)
                                                        .unit = -1}));
 }
 
-bool fsdp_is_first_of_unit(const struct fsdp_builder *builder, int32_t module)
-{
-    const int32_t unit = builder->modules[module].unit;
-    for (int32_t i = 0; i < module; i++)
-        if (builder->modules[i].unit == unit)
-            return false;
-    return true;
-}
-
-bool fsdp_is_last_of_unit(const struct fsdp_builder *builder, int32_t module)
-{
-    const int32_t unit = builder->modules[module].unit;
-    for (int32_t i = module + 1; i < builder->model->module_count; i++)
-        if (builder->modules[i].unit == unit)
-            return false;
-    return true;
-}
-
 static bool is_loss(const struct fsdp_builder *builder, int32_t module)
 {
     return fsdp_kind(builder, module)->role == MODULE_LOSS;
@@ -244,15 +168,19 @@ static void enter_checkpoint(struct fsdp_builder *builder, int32_t index)
                   builder->settings->is_checkpoint_per_child ? 4 : 1);
 }
 
-void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
+void fsdp_begin_forward(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_module *module = &builder->modules[index];
+    enter_checkpoint(builder, index);
+    fsdp_alloc(builder, module->unit, module->saved);
+    fsdp_alloc(builder, module->unit, module->output);
+    fsdp_alloc(builder, module->unit, module->forward_temp);
+}
+
+void fsdp_end_forward(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
-    enter_checkpoint(builder, index);
-    fsdp_alloc(builder, unit, module->saved);
-    fsdp_alloc(builder, unit, module->output);
-    fsdp_alloc(builder, unit, module->forward_temp);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, unit, module->forward);
     fsdp_free(builder, unit, module->forward_temp);
     if (module->done_event >= 0) {
         fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, unit, module->done_event);
@@ -262,6 +190,14 @@ void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)
             fsdp_free(builder, builder->modules[i].unit, builder->modules[i].output);
+}
+
+void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
+{
+    const struct fsdp_module *module = &builder->modules[index];
+    fsdp_begin_forward(builder, index);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, module->unit, module->forward);
+    fsdp_end_forward(builder, index);
 }
 
 void fsdp_begin_backward(struct fsdp_builder *builder, int32_t index)
@@ -294,11 +230,4 @@ void fsdp_end_backward(struct fsdp_builder *builder, int32_t index)
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)
             fsdp_alloc(builder, builder->modules[i].unit, builder->modules[i].output_grad);
-}
-
-void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit)
-{
-    for (int32_t i = 0; i < builder->model->module_count; i++)
-        if (builder->modules[i].unit == unit)
-            fsdp_free(builder, unit, builder->modules[i].grads);
 }

@@ -9,6 +9,7 @@
 #ifndef FSDPSIM_SCHEDULE_FSDP_PRIVATE_H
 #define FSDPSIM_SCHEDULE_FSDP_PRIVATE_H
 
+#include "schedule/fsdp_tree.h"
 #include "schedule/policy.h"
 
 enum { FSDP_COMPUTE };
@@ -27,6 +28,7 @@ struct fsdp_sizes {
 /* Some modules whose parameters are gathered and reduced together. */
 struct fsdp_unit {
     const char *name;
+    int32_t parent;       /* the unit that it lies in */
     int32_t first_module; /* the first of its modules in forward order; the root: 0 */
     int32_t param_count;
     int64_t parameters;        /* elements */
@@ -45,7 +47,8 @@ struct fsdp_unit {
 
 /* What one module keeps between forward and backward. Equal modules share segments, not tensors. */
 struct fsdp_module {
-    int32_t unit; /* -1: the loss, outside every unit */
+    int32_t unit;        /* -1: the loss, outside every unit */
+    int32_t *path_units; /* of the modules inside it, where these are in several units; NULL */
     /* tensors, -1: none */
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
     int32_t forward, backward; /* segments */
@@ -64,6 +67,20 @@ struct fsdp_gradients {
     int32_t count, capacity;
 };
 
+/* Kernels of a module, in a row, whose parameters are in one unit. */
+struct fsdp_run {
+    int32_t module, unit, segment;
+    int32_t grads;     /* tensor: of the unit's parameters in the module, at its first run; -1 */
+    bool begins, ends; /* the module */
+    bool is_recompute; /* of a forward whose hooks run again */
+};
+struct fsdp_runs {
+    struct fsdp_run *items;
+    int32_t count, capacity;
+    int32_t *first, *last; /* by unit: runs of it and of units inside it; recompute apart */
+    int32_t *last_own;     /* by unit: of itself */
+};
+
 struct fsdp_builder {
     struct arena *arena;
     const struct model *model;
@@ -72,8 +89,10 @@ struct fsdp_builder {
     struct fsdp_unit *units; /* root first, then traversal order */
     int32_t unit_count;
     struct fsdp_module *modules;
-    struct fsdp_gradients *gradients; /* by kind of module; after fsdp_order_gradients */
-    int64_t update_elements;          /* the optimizer takes so many at a time; 0: all */
+    struct kind_paths *paths;           /* by kind of module: what is inside */
+    struct fsdp_runs forward, backward; /* in order; after fsdp_add_runs */
+    struct fsdp_gradients *gradients;   /* by kind of module; after fsdp_order_gradients */
+    int64_t update_elements;            /* the optimizer takes so many at a time; 0: all */
     /* optimizer.c; -1: none */
     int32_t norm_all_reduce; /* collective */
     int32_t unscale_segment, norm_segment, scale_segment, optimizer_segment;
@@ -127,25 +146,51 @@ void fsdp_size_by_param(struct fsdp_builder *builder);
    trained ones. */
 void fsdp_size_flat(struct fsdp_builder *builder, bool is_split);
 
-/* fsdp_modules.c */
-const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module);
+/* fsdp_wrap.c */
 /* Modules → units, named and counted, by `fsdp.wrap`. */
 void fsdp_assign_units(struct fsdp_builder *builder);
+int32_t fsdp_param_unit(const struct fsdp_builder *builder, int32_t module, int32_t param);
+
+/* fsdp_runs.c */
+/* Modules → runs, after fsdp_add_modules. */
+void fsdp_add_runs(struct fsdp_builder *builder);
+void fsdp_play_forward(struct fsdp_builder *builder, const struct fsdp_run *run);
+void fsdp_play_backward(struct fsdp_builder *builder, const struct fsdp_run *run);
+/* The gradients of a unit's parameters as backward wrote them. */
+void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
+/* A module's first run of backward that is no recompute, from its first run on. */
+int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run);
+/* Whether a unit is another one or lies in it; whether it is recomputed with its hooks when the
+   module of this run of backward is. */
+bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t unit);
+bool fsdp_is_under_checkpoint(const struct fsdp_builder *builder, int32_t run, int32_t unit);
+/* Whether a unit is reached, or left, with this run of a recompute. */
+bool fsdp_recompute_enters(const struct fsdp_builder *builder, int32_t run, int32_t unit);
+bool fsdp_recompute_leaves(const struct fsdp_builder *builder, int32_t run, int32_t unit);
+
+/* fsdp_modules.c */
+const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module);
 /* The shard of a unit, which stays, as so many allocations. */
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t unit, int32_t pieces);
 /* Tensors and segments of the modules, and the workspace of the GEMM library. */
 void fsdp_add_modules(struct fsdp_builder *builder);
 void fsdp_add_workspace(struct fsdp_builder *builder);
-bool fsdp_is_first_of_unit(const struct fsdp_builder *builder, int32_t module);
-bool fsdp_is_last_of_unit(const struct fsdp_builder *builder, int32_t module);
+void fsdp_begin_forward(struct fsdp_builder *builder, int32_t module);
+void fsdp_end_forward(struct fsdp_builder *builder, int32_t module);
+/* Both, and its kernels between. */
 void fsdp_run_forward(struct fsdp_builder *builder, int32_t module);
 /* Backward: what it holds beside gradients, its kernels, and what it gives back. */
 void fsdp_begin_backward(struct fsdp_builder *builder, int32_t module);
 void fsdp_end_backward(struct fsdp_builder *builder, int32_t module);
 /* All three, with gradients that stay. */
 void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
-/* The gradients of a unit's parameters as backward wrote them. */
-void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
+/* A segment of a module's kernels, of which the first are the forward of a block (program.h), and
+ * the gradients of so many of its parameters. */
+int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, bool is_backward,
+                                const struct kernel *kernels, int32_t count,
+                                int32_t forward_kernels);
+int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, int32_t unit,
+                              int64_t numel, int32_t count);
 
 /* fsdp_gradient.c */
 /* The output of a reduce-scatter, made on `stream`; the sharded gradient, and the cast between

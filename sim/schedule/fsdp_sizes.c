@@ -91,7 +91,7 @@ void fsdp_size_by_param(struct fsdp_builder *builder)
     for (int32_t i = 0; i < builder->model->module_count; i++) {
         const struct module_kind *kind = fsdp_kind(builder, i);
         for (int32_t p = 0; p < kind->param_count; p++)
-            add_param(builder, &builder->units[builder->modules[i].unit], &kind->params[p]);
+            add_param(builder, &builder->units[fsdp_param_unit(builder, i, p)], &kind->params[p]);
     }
 }
 
@@ -106,7 +106,9 @@ static struct shares share(const struct fsdp_builder *builder, int32_t unit)
     struct shares shares = {0};
     for (int32_t i = 0; i < builder->model->module_count; i++) {
         const struct module_kind *kind = fsdp_kind(builder, i);
-        for (int32_t p = 0; builder->modules[i].unit == unit && p < kind->param_count; p++) {
+        for (int32_t p = 0; p < kind->param_count; p++) {
+            if (fsdp_param_unit(builder, i, p) != unit)
+                continue;
             const struct param *param = &kind->params[p];
             const int64_t numel = param->dim0 * param->rest;
             *(param->is_packed   ? &shares.packed

@@ -18,8 +18,17 @@
 
 enum policy_api { API_FSDP2, API_FSDP1, API_DDP, API_ZERO1, API_ZERO2, API_ZERO3 };
 enum wrap_policy {
-    WRAP_BLOCK,     /* every block is a unit; embedding, final norm and head stay in the root */
-    WRAP_TORCHTITAN /* tok_embeddings; every block; [norm, output] not resharded; empty root */
+    WRAP_BLOCK,      /* every block is a unit; embedding, final norm and head stay in the root */
+    WRAP_TORCHTITAN, /* tok_embeddings; every block; [norm, output] not resharded; empty root */
+    WRAP_CHILD,      /* attention and MLP of a block apart, and what is left of the block */
+    WRAP_SIZE,       /* size_based_auto_wrap_policy */
+    WRAP_MODULES     /* those that are named */
+};
+struct wrap_config {
+    int policy;
+    int64_t every;              /* WRAP_BLOCK: so many blocks are one unit */
+    int64_t min_num_params;     /* WRAP_SIZE */
+    struct config_list modules; /* WRAP_MODULES: const char * */
 };
 
 /* fsdp1 only. */
@@ -46,7 +55,7 @@ struct cpu_offload_config {
 struct fsdp_config {
     int api;
     struct cpu_offload_config cpu_offload;
-    int wrap;
+    struct wrap_config wrap;
     int64_t reshard_after_forward; /* fsdp2: 0: no, 1: yes, n: to shards of n GPUs */
     int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
     int64_t backward_prefetch;     /* fsdp1: enum backward_prefetch; fsdp2: units, < 0: default */
@@ -139,6 +148,10 @@ struct policy_config {
    that mean nothing for the chosen api are errors always. */
 void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note);
 
+/* Modules that `fsdp.wrap` names and the model does not have, tied weights that it parts. */
+MUST_CHECK enum status wrap_check(struct config *config, const struct model *model,
+                                  const struct wrap_config *wrap);
+
 struct policy_settings {
     struct fsdp_config fsdp;
     struct ddp_config ddp;
@@ -155,7 +168,7 @@ struct policy_settings {
     int64_t host_syncs; /* in the forward of each block (host_syncs.c) */
     bool is_compiled;
     bool is_checkpoint_per_child;
-    bool is_checkpoint_reentrant; /* around the units */
+    bool is_checkpoint_reentrant; /* around the units: their hooks act in the recompute */
     bool is_clipping;             /* gradient norm clipping */
     bool checks_gradients;        /* the host looks at the norm before each update (DeepSpeed) */
     int64_t workspace_bytes;      /* cuBLAS, inside the allocator */

@@ -1,5 +1,6 @@
 /* schedule/policy_check.c: what of a policy's settings has a meaning, and what can be played. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "schedule/policy.h"
 
@@ -195,9 +196,10 @@ static void check_prefetch(struct config *config, const struct fsdp_config *fsdp
     if (fsdp->api == API_FSDP1 && fsdp->forward_prefetch > 1)
         config_error(config, "fsdp.forward_prefetch", "true or false",
                      "fsdp1 gathers one unit ahead at most, not %" PRId64, fsdp->forward_prefetch);
-    if (fsdp->api == API_FSDP2 && !fsdp->unshard_in_backward && fsdp->wrap == WRAP_BLOCK)
+    if (fsdp->api == API_FSDP2 && !fsdp->unshard_in_backward &&
+        (fsdp->wrap.policy == WRAP_BLOCK || fsdp->wrap.policy == WRAP_CHILD))
         config_error(config, "fsdp.unshard_in_backward", "'wrap: torchtitan'",
-                     "with 'wrap: block' the embedding is in the root, which stays gathered");
+                     "with this 'wrap' the embedding is in the root, which stays gathered");
 }
 
 /* 22: smaller groups tile the shard group. */
@@ -242,6 +244,47 @@ static void check_offload(struct config *config, const struct policy_config *pol
                      "'adamw_8bit' does not run on the host");
 }
 
+static bool joins_modules(const struct wrap_config *wrap)
+{
+    const char *const *entries = wrap->modules.items;
+    for (int64_t i = 0; i < wrap->modules.count; i++)
+        if (strchr(entries[i], '+') != NULL)
+            return true;
+    return false;
+}
+
+/* Keys of a wrap that go with one policy, and what fsdp1 cannot wrap. */
+static void check_wrap(struct config *config, const struct fsdp_config *fsdp)
+{
+    const struct wrap_config *wrap = &fsdp->wrap;
+    const bool is_fsdp1 = fsdp->api == API_FSDP1;
+    const struct {
+        bool is_wrong;
+        const char *path, *hint, *text;
+    } rows[] = {
+        {wrap->policy != WRAP_BLOCK && config_is_set(config, "fsdp.wrap.every"), "fsdp.wrap.every",
+         "it goes with 'policy: block'", "'every' means nothing for this policy of 'wrap'"},
+        {wrap->policy != WRAP_SIZE && config_is_set(config, "fsdp.wrap.min_num_params"),
+         "fsdp.wrap.min_num_params", "it goes with 'policy: size'",
+         "'min_num_params' means nothing for this policy of 'wrap'"},
+        {wrap->policy != WRAP_MODULES && wrap->modules.count > 0, "fsdp.wrap.modules",
+         "it goes with 'policy: modules'", "'modules' means nothing for this policy of 'wrap'"},
+        {wrap->policy == WRAP_MODULES && wrap->modules.count == 0, "fsdp.wrap",
+         "for example {policy: modules, modules: [layers.*, norm+lm_head]}",
+         "'policy: modules' needs a list 'modules'"},
+        {is_fsdp1 && wrap->policy == WRAP_TORCHTITAN, "fsdp.wrap",
+         "'block': what is no block belongs to the root",
+         "'wrap: torchtitan' is a recipe of 'api: fsdp2'"},
+        {is_fsdp1 && wrap->every > 1, "fsdp.wrap.every", "1, or 'api: fsdp2'",
+         "fsdp1 wraps single modules, not several blocks"},
+        {is_fsdp1 && joins_modules(wrap), "fsdp.wrap.modules", "names without +, or 'api: fsdp2'",
+         "fsdp1 wraps single modules, not lists of them"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].is_wrong)
+            config_error(config, rows[i].path, rows[i].hint, "%s", rows[i].text);
+}
+
 static void check_keys(struct config *config, const struct fsdp_config *fsdp,
                        const struct mesh_config *mesh)
 {
@@ -255,9 +298,7 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp,
         config_error(config, path, owned_keys[i].hint, "'%s' means nothing for 'api: %s'",
                      last_word(path), policy_api_name(fsdp->api));
     }
-    if (fsdp->api == API_FSDP1 && fsdp->wrap == WRAP_TORCHTITAN)
-        config_error(config, "fsdp.wrap", "'block': what is no block belongs to the root",
-                     "'wrap: torchtitan' is a recipe of 'api: fsdp2'");
+    check_wrap(config, fsdp);
     if (fsdp->api == API_FSDP1)
         check_strategy(config, fsdp, mesh);
     check_prefetch(config, fsdp);

@@ -14,7 +14,46 @@ static const struct choice wrap_choices[] = {
     {"block", WRAP_BLOCK, "every block a unit; embedding, final norm and head stay in the root"},
     {"torchtitan", WRAP_TORCHTITAN,
      "tok_embeddings; every block; [norm, output] kept after forward; empty root"},
+    {"child", WRAP_CHILD, "attention and MLP of every block apart, the block's norms the block's"},
+    {"size", WRAP_SIZE,
+     "bottom-up, whatever has min_num_params outside other units (size_based_auto_wrap_policy)"},
+    {"modules", WRAP_MODULES, "the modules of the list 'modules'"},
     {0}};
+
+static const struct field wrap_fields[] = {
+    {.key = "policy",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct wrap_config, policy),
+     .default_text = "block",
+     .choices = wrap_choices,
+     .help = "which modules form a unit"},
+    {.key = "every",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct wrap_config, every),
+     .default_text = "1",
+     .min = 1,
+     .max = 1 << 14,
+     .help = "block: so many blocks in a row form one unit (fsdp2: a list of modules)"},
+    {.key = "min_num_params",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct wrap_config, min_num_params),
+     .default_text = "100000000",
+     .min = 1,
+     .max = 1e15,
+     .help = "size: parameters from which on a module is a unit"},
+    {.key = "modules",
+     .kind = FIELD_TEXT_LIST,
+     .offset = offsetof(struct wrap_config, modules),
+     .is_line = true,
+     .help =
+         "modules: names as in layers.0.mlp, * for any word between dots; names joined by + are "
+         "one unit (fsdp2): [layers.*.self_attn, layers.*, norm+lm_head]"},
+    {0}};
+
+static const struct field_table wrap_table = {.name = "wrap",
+                                              .help = "a policy's word, or a map",
+                                              .fields = wrap_fields,
+                                              .struct_bytes = sizeof(struct wrap_config)};
 
 static const struct choice reshard_choices[] = {
     {"true", 1, "free a unit after its forward, gather it again for backward"},
@@ -96,11 +135,12 @@ static const struct field fsdp_fields[] = {
      .choices = api_choices,
      .help = "sharding policy"},
     {.key = "wrap",
-     .kind = FIELD_ENUM,
+     .kind = FIELD_STRUCT,
      .offset = offsetof(struct fsdp_config, wrap),
      .default_text = "block",
-     .choices = wrap_choices,
-     .help = "which modules form a unit"},
+     .table = &wrap_table,
+     .scalar_key = "policy",
+     .help = "which modules form a unit: block, torchtitan, child, size, or a map"},
     {.key = "reshard_after_forward",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct fsdp_config, reshard_after_forward),

@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"fsdp2_memory", memory_cases},
                                          {"fsdp2_options", fsdp2_options_cases},
                                          {"accumulation", accumulation_cases},
+                                         {"wrap", wrap_cases},
                                          {"mesh", mesh_cases},
                                          {"policy", policy_cases},
                                          {"optimizer", optimizer_cases},

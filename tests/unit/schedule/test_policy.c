@@ -42,7 +42,7 @@ static const struct {
     {"fsdp={api: fsdp1, is_last_backward: last}",
      "'is_last_backward' means nothing for 'api: fsdp1'"},
     {"fsdp={wrap: block, unshard_in_backward: false}",
-     "with 'wrap: block' the embedding is in the root"},
+     "with this 'wrap' the embedding is in the root"},
     {"train.precision.master_dtype=fp32", "'api: fsdp2' keeps no separate master copy"},
     {"ddp.bucket_cap_mb=25", "'ddp' means nothing for 'api: fsdp2'"},
     {"zero.overlap_comm=true", "'zero' means nothing for 'api: fsdp2'"},
