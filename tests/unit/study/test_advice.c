@@ -27,7 +27,7 @@ static const struct advice *advise(struct played *played, const char *config,
 
 static const struct advice_item *find(const struct advice_list *list, const char *settings)
 {
-    static const struct advice_item none = {.step_time_s = NAN};
+    static const struct advice_item none = {.step_time_s = (double)NAN};
     for (int32_t i = 0; i < list->count; i++) {
         if (text_equal(list->items[i].texts[0], settings))
             return &list->items[i];

@@ -224,6 +224,8 @@ static int64_t unite(struct intervals *list)
 {
     int64_t length = 0;
     int32_t kept = 0;
+    if (list->count == 0)
+        return 0;
     qsort(list->items, (size_t)list->count, sizeof(*list->items), compare_intervals);
     for (int32_t i = 0; i < list->count; i++) {
         struct interval *last = kept > 0 ? &list->items[kept - 1] : NULL;
