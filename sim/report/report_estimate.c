@@ -39,6 +39,25 @@ static void write_states(struct table *table, const struct estimate *estimate)
     }
 }
 
+/* Where offload keeps something there. */
+static void write_host(const struct experiment *experiment, const struct estimate *estimate,
+                       struct table *table, FILE *file)
+{
+    const double there = experiment->cluster.compute.memory_bytes;
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        const double bytes = estimate->rows[stage].host_bytes;
+        if (!(bytes > 0))
+            continue;
+        fprintf(file, "%s on the host: %s a GPU, %s a host of %" PRId64,
+                estimate_stage_name((enum estimate_stage)stage), gigabytes(table, bytes),
+                gigabytes(table, bytes * (double)experiment->gpus_per_node),
+                experiment->gpus_per_node);
+        if (there > 0)
+            fprintf(file, " (of %s)", gigabytes(table, there));
+        fputc('\n', file);
+    }
+}
+
 static void write_activations(const struct experiment *experiment, const struct estimate *estimate,
                               struct table *table, FILE *file)
 {
@@ -83,6 +102,7 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
                 estimate->bytes_per_parameter[2]);
     write_states(&table, estimate);
     table_write(&table, file);
+    write_host(experiment, estimate, &table, file);
     fputc('\n', file);
     write_activations(experiment, estimate, &table, file);
     fprintf(

@@ -258,6 +258,31 @@ static void write_simulated(const struct outcome *outcome, FILE *file)
     fprintf(file, "  bound by: %s\n", outcome->bottleneck);
 }
 
+/* The optimizer's pass on the host: the textbook's bytes over what a rank gets. */
+static void write_host_update(const struct experiment *experiment, FILE *file)
+{
+    const struct host_compute *host = &experiment->cluster.compute;
+    const struct program *program = experiment->program;
+    const char *how = "";
+    double seconds = 0, bytes = 0;
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *op = &program->step.items[i];
+        if (op->kind != OP_HOST_COMPUTE)
+            continue;
+        const double rate = host_compute_bytes_per_s(host, (enum host_pass)op->index,
+                                                     experiment->gpus_per_node, op->count);
+        bytes += (double)op->bytes;
+        seconds += (double)op->bytes / rate;
+        how = rate < host->share[op->index] * host->memory_bytes_per_s /
+                          (double)experiment->gpus_per_node
+                  ? "its cores"
+                  : "its memory";
+    }
+    if (bytes > 0)
+        fprintf(file, "on the host: %.7g GB of operands a rank, bound by %s: %.6g ms a step\n",
+                bytes / 1e9, how, seconds * 1e3);
+}
+
 enum status report_explain(struct experiment *experiment, const struct outcome *outcome,
                            double hidden_frac, FILE *file)
 {
@@ -277,6 +302,7 @@ enum status report_explain(struct experiment *experiment, const struct outcome *
     if (ddp->fits)
         fprintf(file, "  replicated it fits in %.7g GB: sharding is not needed for memory\n",
                 estimate.budget_bytes / 1e9);
+    write_host_update(experiment, file);
     fputc('\n', file);
     if (unit.gather_bytes > 0 || unit.reduce_bytes > 0) {
         write_volumes(&unit, experiment->mesh.dp_shard, file);

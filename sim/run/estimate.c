@@ -9,7 +9,32 @@ const char *estimate_stage_name(enum estimate_stage stage)
     return names[stage];
 }
 
-static void fill_states(struct estimate *estimate, bool has_ddp_buckets)
+/* What of a stage's states offload moves to the host; DeepSpeed keeps gradients there in fp32. */
+static void move_to_host(const struct experiment *experiment, const struct estimate *estimate,
+                         int stage, struct estimate_row *row)
+{
+    const struct fsdp_config *fsdp = &experiment->fsdp;
+    const bool is_fsdp = fsdp->api == API_FSDP2 || fsdp->api == API_FSDP1;
+    const bool is_all = is_fsdp && fsdp->cpu_offload.params && stage == STAGE_ZERO3;
+    const bool is_zero = !is_fsdp && fsdp->api != API_DDP && stage >= STAGE_ZERO1;
+    const bool has_optimizer =
+        is_all || (is_zero && experiment->zero.offload_optimizer == OFFLOAD_CPU);
+    const bool has_parameters = is_all || (is_zero && stage == STAGE_ZERO3 &&
+                                           experiment->zero.offload_param == OFFLOAD_CPU);
+    const double fp32 = 4 * (double)estimate->parameters / (double)estimate->ranks;
+    if (has_optimizer) {
+        row->host_bytes += row->optimizer_bytes + (is_all ? row->gradient_bytes : fp32);
+        row->optimizer_bytes = 0;
+        row->gradient_bytes = stage >= STAGE_ZERO2 ? 0 : row->gradient_bytes;
+    }
+    if (has_parameters) {
+        row->host_bytes += row->parameter_bytes;
+        row->parameter_bytes = 0;
+    }
+}
+
+static void fill_states(const struct experiment *experiment, struct estimate *estimate,
+                        bool has_ddp_buckets)
 {
     const double parameters = (double)estimate->parameters;
     const double ranks = (double)estimate->ranks;
@@ -21,6 +46,7 @@ static void fill_states(struct estimate *estimate, bool has_ddp_buckets)
             parameters * estimate->bytes_per_parameter[1] / (stage >= STAGE_ZERO2 ? ranks : 1);
         row->optimizer_bytes =
             parameters * estimate->bytes_per_parameter[2] / (stage >= STAGE_ZERO1 ? ranks : 1);
+        move_to_host(experiment, estimate, stage, row);
         row->bucket_bytes = stage == STAGE_DDP && has_ddp_buckets ? row->gradient_bytes : 0;
         row->states_bytes =
             row->parameter_bytes + row->gradient_bytes + row->optimizer_bytes + row->bucket_bytes;
@@ -199,7 +225,7 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     estimate->parameters = experiment->model->parameters;
     estimate->ranks = experiment->mesh.dp_shard;
     set_bytes_per_parameter(experiment, estimate);
-    fill_states(estimate, has_ddp_buckets);
+    fill_states(experiment, estimate, has_ddp_buckets);
     double outside_blocks = 0;
     measure_units(experiment, estimate, &outside_blocks);
     fill_activations(experiment, estimate);

@@ -27,7 +27,8 @@ const char *estimate_stage_name(enum estimate_stage stage); /* "ddp", "zero3 (fs
 struct estimate_row {
     double parameter_bytes, gradient_bytes, optimizer_bytes; /* per GPU; master in optimizer */
     double bucket_bytes; /* ddp's copy of the gradients in buckets, when asked for */
-    double states_bytes; /* sum of the above */
+    double host_bytes;   /* of this GPU's states, in the memory of its host (offload) */
+    double states_bytes; /* sum of the others */
     double bytes_per_parameter;
     double gathered_bytes; /* in a block's backward */
     double working_bytes;  /* the larger of the two moments */

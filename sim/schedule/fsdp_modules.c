@@ -9,7 +9,7 @@ const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t 
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
 {
     const struct fsdp_unit *unit = &builder->units[index];
-    if (fsdp_offloads(builder)) {
+    if (policy_offloads_params(builder->settings)) {
         builder->program->host.parameters += unit->sizes.stored_bytes;
         return;
     }

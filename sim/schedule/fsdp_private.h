@@ -252,6 +252,7 @@ double optimizer_update_bytes(const struct fsdp_builder *builder);
 enum dtype optimizer_update_dtype(const struct fsdp_builder *builder);
 
 /* optimizer_host.c: the same on the host. */
+void optimizer_host_setup(struct fsdp_builder *builder);
 void optimizer_host_step(struct fsdp_builder *builder, int32_t tensors);
 
 #endif

@@ -245,8 +245,10 @@ void optimizer_setup(struct fsdp_builder *builder)
 {
     const struct optimizer_config *optimizer = &builder->settings->optimizer;
     const struct shard_sizes sizes = measure_shard(builder);
-    if (policy_offloads_optimizer(builder->settings))
+    if (policy_offloads_optimizer(builder->settings)) {
+        optimizer_host_setup(builder);
         return;
+    }
     setup_norm(builder, (double)sizes.elements);
     setup_master(builder, &sizes);
     builder->optimizer_segment = add_update_segment(builder, &sizes);

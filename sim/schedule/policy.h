@@ -190,6 +190,8 @@ struct program *policy_build(struct arena *arena, const struct model *model,
 
 /* Whether the optimizer runs on the host. */
 bool policy_offloads_optimizer(const struct policy_settings *settings);
+/* Whether parameters are kept there. */
+bool policy_offloads_params(const struct policy_settings *settings);
 /* Bytes of optimizer state per parameter: two moments of AdamW in state_dtype: 8 B in fp32. */
 double optimizer_state_bytes(const struct optimizer_config *optimizer);
 

@@ -342,8 +342,8 @@ static void check_zero_built(struct config *config, const struct zero_config *ze
         {"zero.zero_hpz_partition_size", zero->hpz_partition_size > 1, "1 so far"},
         {"zero.zero_quantized_weights", zero->quantized_weights, "false so far"},
         {"zero.zero_quantized_gradients", zero->quantized_gradients, "false so far"},
-        {"zero.offload_optimizer", zero->offload_optimizer != OFFLOAD_NONE, "none so far"},
-        {"zero.offload_param", zero->offload_param != OFFLOAD_NONE, "none so far"},
+        {"zero.offload_optimizer", zero->offload_optimizer == OFFLOAD_NVME, "none or cpu so far"},
+        {"zero.offload_param", zero->offload_param == OFFLOAD_NVME, "none or cpu so far"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (rows[i].is_asked)

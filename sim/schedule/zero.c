@@ -84,7 +84,9 @@ static void add_buffers(struct zero_builder *builder)
         shard += fsdp->units[i].shard;
     builder->partition =
         fsdp_add_tensor(fsdp, (struct tensor){.name = "gradient_partition",
-                                              .bytes = shard * zero_param_bytes(builder),
+                                              .bytes = policy_offloads_optimizer(fsdp->settings)
+                                                           ? 0
+                                                           : shard * zero_param_bytes(builder),
                                               .category = MEMORY_GRADIENTS,
                                               .unit = -1});
 }
@@ -127,6 +129,7 @@ struct program *zero_build(struct arena *arena, const struct model *model,
     fsdp_op(fsdp, OP_MARK, ZERO_COMPUTE, -1, MARK_STEP_BEGIN);
     fsdp_host(fsdp, HOST_STEP, -1, 1);
     for (int64_t i = 0; i < settings->grad_accum; i++) {
+        builder.is_last_microbatch = i + 1 == settings->grad_accum;
         if (stage == 3)
             zero3_microbatch(&builder);
         else

@@ -109,5 +109,6 @@ void zero3_microbatch(struct zero_builder *builder)
 void zero3_gather_updates(struct zero_builder *builder)
 {
     builder->has_partition = false;
+    zero_return_updates(builder);
     fsdp_op(&builder->fsdp, OP_COLLECTIVE, ZERO_COMPUTE, -1, builder->persistent_gather);
 }

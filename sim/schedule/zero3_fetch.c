@@ -173,7 +173,9 @@ static void gather(struct zero_builder *builder, const int32_t *leaves, int32_t 
     chunk->arrived = fsdp_add_event(fsdp, "arrived", first->name);
     builder->available += chunk->numel;
     fsdp_alloc(fsdp, first->unit, chunk->buffer >= 0 ? chunk->buffer : first->params);
-    if (chunk->buffer >= 0)
+    if (policy_offloads_params(fsdp->settings))
+        zero_fetch_from_host(builder, chunk, first->unit);
+    else if (chunk->buffer >= 0)
         fsdp_op(fsdp, OP_SEGMENT, builder->fetch_stream, first->unit,
                 fsdp_add_pass(fsdp, "join_shards", KERNEL_CAST,
                               (enum dtype)fsdp->settings->precision.param_dtype,

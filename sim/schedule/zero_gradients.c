@@ -102,6 +102,7 @@ static void add_bucket(struct zero_builder *builder, int32_t index)
                               .stream = (uint8_t)builder->reduce_stream,
                               .unit = -1});
     add_bucket_passes(builder, bucket, name);
+    zero_add_offload(builder, bucket, name);
     bucket->collective = fsdp_add_collective(
         fsdp, scatters(builder) ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, 0,
         (double)bucket->numel * (double)zero_reduce_bytes(builder));
@@ -197,7 +198,11 @@ static void reduce(struct zero_builder *builder, int32_t index, int32_t unit)
         fsdp_host(fsdp, HOST_COLLECTIVE, unit, bucket->extra_calls);
     if (fsdp->settings->dp_group.ranks > 1)
         fsdp_op(fsdp, OP_COLLECTIVE, stream, unit, bucket->collective);
-    fsdp_op(fsdp, OP_SEGMENT, stream, unit, builder->has_partition ? bucket->add : bucket->keep);
+    if (policy_offloads_optimizer(fsdp->settings))
+        zero_offload_bucket(builder, bucket, unit);
+    else
+        fsdp_op(fsdp, OP_SEGMENT, stream, unit,
+                builder->has_partition ? bucket->add : bucket->keep);
     fsdp_free(fsdp, unit, bucket->flattened);
     fsdp_op(fsdp, OP_RECORD, stream, unit, bucket->reduced);
 }

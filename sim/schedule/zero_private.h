@@ -25,6 +25,8 @@ struct zero_bucket {
     int32_t collective;
     int32_t extra_calls;    /* of the host, when one reduction stands for several */
     int32_t ready, reduced; /* events */
+    /* with the optimizer on the host: tensor, segments, event; -1: none */
+    int32_t fp32_part, to_fp32, sum, offloaded;
 };
 
 /* Of a kind of module, by gradient. */
@@ -96,7 +98,8 @@ struct zero_builder {
         int32_t count, capacity;
     } chunks;
     /* state */
-    bool has_partition;    /* a microbatch of this step left gradients */
+    bool has_partition; /* a microbatch of this step left gradients */
+    bool is_last_microbatch;
     int32_t reduced_count; /* buckets launched in this backward */
     int32_t trace_at;      /* first entry that is not fetched yet */
     int64_t available;     /* elements gathered or under way */
@@ -119,6 +122,17 @@ void zero_add_slices(struct zero_builder *builder);
 /* Reduces every bucket whose gradients are among the first `made`, and has been overtaken by a
    gradient that no longer fits, or is the last one when `is_end`. */
 void zero_reduce_ready(struct zero_builder *builder, int32_t made, bool is_end, int32_t unit);
+
+/* zero_offload.c: nothing where nothing is offloaded */
+void zero_add_offload(struct zero_builder *builder, struct zero_bucket *bucket, const char *name);
+/* The own part of a bucket that was reduced. */
+void zero_offload_bucket(struct zero_builder *builder, const struct zero_bucket *bucket,
+                         int32_t unit);
+/* The shards of a gather. */
+void zero_fetch_from_host(struct zero_builder *builder, const struct zero_chunk *chunk,
+                          int32_t unit);
+/* Parameters updated on the GPU that are kept on the host. */
+void zero_return_updates(struct zero_builder *builder);
 
 /* zero12.c */
 void zero12_setup(struct zero_builder *builder);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "run/estimate.h"
 #include "schedule_tests.h"
 
 #define UNITS_32 "worked-examples/units-32"
@@ -14,6 +15,12 @@
     "backward: 20 ms}]}; cluster=ideal-400; cluster.host.copy_link=pcie4; "                        \
     "cluster.host.copy_link.bandwidth=1 GB/s; cluster.host.copy_link.copy_efficiency=1; "          \
     "train.precision={param_dtype: bf16, reduce_dtype: fp32, storage_dtype: fp32}; "
+
+#define ZERO_GPUS                                                                                  \
+    "model={family: abstract, units: [{repeat: 4, parameters: 1000000, forward: 10 ms, "           \
+    "backward: 20 ms}]}; cluster=ideal-400; cluster.host.copy_link=pcie4; "                        \
+    "cluster.host.copy_link.bandwidth=1 GB/s; cluster.host.copy_link.copy_efficiency=1; "          \
+    "train.precision={param_dtype: bf16}; "
 
 enum { P = 4000000, RANKS = 8 };
 
@@ -194,10 +201,118 @@ static void test_copies_take_time(void)
     CHECK_NEAR(forward_s[1] - forward_s[0], 0.5e-3, 1e-9);
 }
 
-const struct check_case offload_cases[] = {{"14, 57: fsdp2", test_fsdp2_program},
-                                           {"57: the host waits", test_fsdp2_waits},
-                                           {"85: fsdp1", test_fsdp1_program},
-                                           {"memory", test_memory},
-                                           {"the update", test_update_time},
-                                           {"copies take time", test_copies_take_time},
-                                           {0}};
+/* Bytes of a step, to the GPU, to the host, and computed on the host. */
+struct moved {
+    double up, down, computed;
+};
+
+static struct moved count_moved(const struct program *program)
+{
+    struct moved moved = {0};
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *op = &program->step.items[i];
+        if (op->kind == OP_HOST_COMPUTE)
+            moved.computed += (double)op->bytes;
+        if (op->kind == OP_COPY)
+            *(copy_is_to_gpu((enum copy_kind)op->index) ? &moved.up : &moved.down) +=
+                (double)op->bytes;
+    }
+    return moved;
+}
+
+/*
+ * DeepSpeed, p = P / 8 in bf16. Down: 4 p in fp32 behind the last microbatch; sums of stage 2 from
+ * the second on go 2 p up and down, stage 3's first also. Up: the master copy, 4 p; offloaded
+ * parameters instead 2 p for each of two gathers of a parameter. On the host: scale 8, update 28,
+ * and cast 6 where parameters are there.
+ */
+static void test_zero_moves(void)
+{
+    static const struct {
+        const char *overrides;
+        struct moved each; /* bytes / p */
+        double host;       /* bytes / P kept there */
+    } rows[] = {
+        {"fsdp.api=zero1; zero.offload_optimizer=cpu", {4, 4, 36}, 16},
+        {"fsdp.api=zero1; zero.offload_optimizer=cpu; train.grad_accum=3", {4, 4, 36}, 16},
+        {"fsdp.api=zero2; zero.offload_optimizer=cpu", {4, 4, 36}, 16},
+        {"fsdp.api=zero2; zero={offload_optimizer: cpu, overlap_comm: true}", {4, 4, 36}, 16},
+        {"fsdp.api=zero2; zero.offload_optimizer=cpu; train.grad_accum=3",
+         {2 + 2 + 4, 2 + 2 + 4, 36},
+         18},
+        {"fsdp.api=zero3; zero.offload_optimizer=cpu", {2 + 4, 2 + 4, 36}, 18},
+        {"fsdp.api=zero3; zero.offload_optimizer=cpu; train.grad_accum=3",
+         {3 * 2 + 4, 3 * 2 + 4, 36},
+         18},
+        {"fsdp.api=zero3; zero={offload_optimizer: cpu, offload_param: cpu, max_reuse_distance: 0}",
+         {2 + 2 * 2, 2 + 4, 36 + 6},
+         20},
+        {"fsdp.api=zero3; zero={offload_param: cpu, max_reuse_distance: 0}", {2 * 2, 2, 0}, 2},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        char overrides[768];
+        snprintf(overrides, sizeof(overrides), ZERO_GPUS "%s", rows[i].overrides);
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, UNITS_32, overrides)) {
+            const struct moved moved = count_moved(played.experiment.program);
+            CHECK_NEAR(moved.up * RANKS / P, rows[i].each.up, 1e-12);
+            CHECK_NEAR(moved.down * RANKS / P, rows[i].each.down, 1e-12);
+            CHECK_NEAR(1 + moved.computed * RANKS / P, 1 + rows[i].each.computed, 1e-12);
+            CHECK_NEAR((double)played.outcome.peak_host_bytes / P, rows[i].host, 1e-12);
+            program_check_balance(played.experiment.program);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+/* 36 B of 0.5e6 elements at 25 GB/s, 2 MB over 1 GB/s, 8 MB of parameters gathered at 400 GB/s. */
+static void test_zero_update_time(void)
+{
+    struct played played;
+    if (played_play(&played, UNITS_32,
+                    ZERO_GPUS "fsdp.api=zero2; zero.offload_optimizer=cpu; "
+                              "simulate.ideal=[host, copies]"))
+        CHECK_NEAR(played.outcome.optimizer_s, 0.72e-3 + 2e-3 + 8e6 * 7 / 8 / 400e9, 1e-6);
+    played_release(&played);
+}
+
+/* `memory`: example G, 3e9 parameters of 2 + 2 + 12 B on 8 GPUs: what stays on a GPU, and what a
+   GPU keeps on its host; DeepSpeed has gradients there in fp32. */
+static void test_estimate(void)
+{
+    static const struct {
+        const char *overrides;
+        int stage;
+        double gpu, host; /* bytes a parameter */
+    } rows[] = {
+        {"fsdp={api: zero1}; zero.offload_optimizer=cpu", STAGE_ZERO1, 2 + 2, (12 + 4) / 8.0},
+        {"fsdp={api: zero2}; zero.offload_optimizer=cpu", STAGE_ZERO2, 2, (12 + 4) / 8.0},
+        {"fsdp={api: zero3}; zero.offload_optimizer=cpu", STAGE_ZERO3, 2 / 8.0, (12 + 4) / 8.0},
+        {"fsdp={api: zero3}; zero={offload_optimizer: cpu, offload_param: cpu}", STAGE_ZERO3, 0,
+         (12 + 4 + 2) / 8.0},
+        {"fsdp={api: zero3}; zero={offload_param: cpu}", STAGE_ZERO3, (2 + 12) / 8.0, 2 / 8.0},
+        {"fsdp={api: zero3}; zero={offload_param: cpu}", STAGE_ZERO2, 2 + 14 / 8.0, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        struct estimate estimate;
+        check_context("%s", rows[i].overrides);
+        if (CHECK_INT(played_load(&played, "worked-examples/g", rows[i].overrides), STATUS_OK) &&
+            CHECK_INT(estimate_memory(&played.experiment, 0, false, &estimate), STATUS_OK)) {
+            const struct estimate_row *row = &estimate.rows[rows[i].stage];
+            CHECK_NEAR(1 + row->states_bytes / 3e9, 1 + rows[i].gpu, 1e-12);
+            CHECK_NEAR(1 + row->host_bytes / 3e9, 1 + rows[i].host, 1e-12);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+const struct check_case offload_cases[] = {
+    {"14, 57: fsdp2", test_fsdp2_program},     {"57: the host waits", test_fsdp2_waits},
+    {"85: fsdp1", test_fsdp1_program},         {"memory", test_memory},
+    {"the update", test_update_time},          {"copies take time", test_copies_take_time},
+    {"zero: what moves", test_zero_moves},     {"zero: the update", test_zero_update_time},
+    {"memory, without events", test_estimate}, {0}};

@@ -5,7 +5,7 @@ static const struct {
     const char *overrides;
     const char *text;
 } unbuilt[] = {
-    {"fsdp={api: zero2}; zero.offload_optimizer=cpu",
+    {"fsdp={api: zero2}; zero.offload_optimizer=nvme",
      "'offload_optimizer' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.offload_param=nvme", "'offload_param' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.zero_hpz_partition_size=8",
