@@ -279,6 +279,24 @@ static void check_reentrant(struct experiment *experiment)
                      "a reentrant checkpoint never stops early");
 }
 
+/* What offload needs to know of the host. */
+static void check_host(struct experiment *experiment)
+{
+    const struct cluster *cluster = &experiment->cluster;
+    const struct policy_settings settings = {.fsdp = experiment->fsdp, .zero = experiment->zero};
+    const bool has_optimizer = policy_offloads_optimizer(&settings);
+    const char *missing = host_compute_missing(&cluster->compute);
+    if (has_optimizer && missing != NULL)
+        config_error(&experiment->config, "cluster", "topologies/cpus/ has examples",
+                     "the optimizer is on the host, and cluster '%s' lacks 'host.%s'",
+                     cluster->name, missing);
+    if ((has_optimizer || policy_offloads_params(&settings)) && !cluster->tree.has_pcie &&
+        cluster->copy_link.bytes_per_s <= 0)
+        config_error(&experiment->config, "cluster", "'copy_link: pcie4', for example, or 'pcie'",
+                     "states are on the host, and cluster '%s' lacks 'host.copy_link'",
+                     cluster->name);
+}
+
 static void check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
@@ -314,6 +332,7 @@ static void check_built(struct experiment *experiment, bool is_note)
                                          .optimizer = &experiment->train.optimizer,
                                          .grad_accum = experiment->train.grad_accum};
     policy_check_built(config, &policy, is_note);
+    check_host(experiment);
 }
 
 void experiment_note_unbuilt(struct experiment *experiment)
