@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "cli/catalog.h"
 #include "cli/command.h"
 #include "cluster/import.h"
 #include "config/config.h"
@@ -59,6 +60,28 @@ static enum status convert_machine(struct command *command, const struct import_
                           &command->diag);
 }
 
+/* The model and the cluster that were named must be there; what of the model readers need. */
+static enum status look_up(struct command *command, int64_t *hidden_size)
+{
+    const struct options *given = &command->options;
+    enum status status = STATUS_OK;
+    if (given->model != NULL) {
+        struct catalog_entry entry = {0};
+        status = catalog_load(&command->arena, catalog_find("model"), given->model, &entry,
+                              &command->diag);
+        if (status == STATUS_OK)
+            *hidden_size = entry.model->decoder.hidden_size;
+        catalog_release(&entry);
+    }
+    if (given->cluster != NULL && status == STATUS_OK) {
+        struct catalog_entry entry = {0};
+        status = catalog_load(&command->arena, catalog_find("cluster"), given->cluster, &entry,
+                              &command->diag);
+        catalog_release(&entry);
+    }
+    return status;
+}
+
 static enum status convert_configuration(struct command *command, const struct import_kind *kind,
                                          const struct source *source, struct strbuf *out)
 {
@@ -70,9 +93,14 @@ static enum status convert_configuration(struct command *command, const struct i
     if (refuse_options(command, kind->word, refused, sizeof(refused) / sizeof(refused[0])) !=
         STATUS_OK)
         return STATUS_INPUT;
-    const struct foreign_options options = {.model = command->options.model,
-                                            .cluster = command->options.cluster,
-                                            .seq_len = command->options.seq_len};
+    int64_t hidden_size = 0;
+    const enum status status = look_up(command, &hidden_size);
+    if (status != STATUS_OK)
+        return status;
+    const struct foreign_options options = {.model = given->model,
+                                            .cluster = given->cluster,
+                                            .seq_len = given->seq_len,
+                                            .hidden_size = hidden_size};
     return foreign_import(&command->arena, (enum foreign_format)kind->format, source, &options, out,
                           &command->diag);
 }

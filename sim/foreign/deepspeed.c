@@ -194,33 +194,57 @@ static void set_offload(struct foreign *foreign, const struct node *zero, const 
         foreign_drop(foreign, foreign_entry(map, "ratio"), "all of the optimizer is on the host");
 }
 
+/* What Hugging Face's Trainer writes in place of "auto", of hidden size h; 0: it leaves the key. */
+static int64_t auto_size(const char *key, int64_t hidden)
+{
+    if (strcmp(key, "reduce_bucket_size") == 0)
+        return hidden * hidden;
+    if (strcmp(key, "stage3_prefetch_bucket_size") == 0)
+        return hidden * hidden * 9 / 10;
+    return strcmp(key, "stage3_param_persistence_threshold") == 0 ? 10 * hidden : 0;
+}
+
+static void set_auto(struct foreign *foreign, const struct node_entry *entry, const char *path)
+{
+    const int64_t hidden = foreign->options->hidden_size;
+    const int64_t size = auto_size(entry->key, hidden);
+    if (size > 0)
+        foreign_set(foreign, path, number(foreign, size),
+                    arena_printf(foreign->arena,
+                                 "auto: from the hidden size %" PRId64
+                                 ", as Hugging Face's Trainer does",
+                                 hidden));
+    else
+        foreign_drop(foreign, entry,
+                     hidden > 0 ? "auto: DeepSpeed's default stands in"
+                                : "auto: it depends on the hidden size (--model); "
+                                  "DeepSpeed's default stands in");
+}
+
+/* The value of a row as we write it, NULL: none is there. */
+static const char *zero_value(struct foreign *foreign, const struct node *zero, size_t row)
+{
+    const char *key = zero_rows[row].key;
+    const int64_t least = strstr(key, "stage3") == NULL ? 1 : 0;
+    int64_t count = 0;
+    bool flag = false;
+    if (zero_rows[row].is_flag)
+        return foreign_bool(foreign, zero, key, &flag) ? (flag ? "true" : "false") : NULL;
+    return foreign_count(foreign, zero, key, least, &count) ? number(foreign, count) : NULL;
+}
+
 static void set_zero_rows(struct foreign *foreign, const struct node *zero, int64_t stage)
 {
     for (size_t i = 0; i < sizeof(zero_rows) / sizeof(zero_rows[0]); i++) {
-        const char *key = zero_rows[i].key;
-        const struct node_entry *entry = foreign_entry(zero, key);
-        const bool is_count_from_one = strstr(key, "stage3") == NULL;
-        int64_t count = 0;
-        bool flag = false;
-        if (entry == NULL)
-            continue;
-        if (foreign_is_auto(zero, key)) {
-            foreign_drop(foreign, entry,
-                         "auto: Hugging Face derives it from the hidden size, DeepSpeed's default "
-                         "stands in");
-            continue;
-        }
-        const bool is_read = zero_rows[i].is_flag
-                                 ? foreign_bool(foreign, zero, key, &flag)
-                                 : foreign_count(foreign, zero, key, is_count_from_one, &count);
-        if (!is_read)
-            continue;
-        if (stage < zero_rows[i].first_stage || stage > zero_rows[i].last_stage)
+        const struct node_entry *entry = foreign_entry(zero, zero_rows[i].key);
+        const bool is_here = stage >= zero_rows[i].first_stage && stage <= zero_rows[i].last_stage;
+        const char *value = zero_value(foreign, zero, i);
+        if (value != NULL && is_here)
+            foreign_set(foreign, zero_rows[i].path, value, foreign_read_note(foreign, entry));
+        else if (value != NULL)
             foreign_drop(foreign, entry, "it means nothing for this stage");
-        else
-            foreign_set(foreign, zero_rows[i].path,
-                        zero_rows[i].is_flag ? (flag ? "true" : "false") : number(foreign, count),
-                        note(foreign, zero, key));
+        else if (is_here && foreign_is_auto(zero, zero_rows[i].key))
+            set_auto(foreign, entry, zero_rows[i].path);
     }
 }
 

@@ -31,6 +31,7 @@ enum foreign_format { FOREIGN_ACCELERATE, FOREIGN_DEEPSPEED };
 struct foreign_options {
     const char *model, *cluster; /* as written into the result; NULL: not given */
     int64_t seq_len;             /* 0: not given */
+    int64_t hidden_size;         /* of the model, for what "auto" stands for; 0: not known */
 };
 
 /* Appends the YAML; STATUS_INPUT after errors. */
