@@ -28,6 +28,7 @@ int main(int argc, char **argv)
                                          {"random", random_cases},
                                          {"policies", policies_cases},
                                          {"policies of FSDP", policies_fsdp_cases},
+                                         {"policies with offload", policies_offload_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

@@ -13,6 +13,7 @@ extern const struct check_case fold_cases[];
 extern const struct check_case random_cases[];
 extern const struct check_case policies_cases[];
 extern const struct check_case policies_fsdp_cases[];
+extern const struct check_case policies_offload_cases[];
 
 /* The metrics of both runs are the same but for how many events it took; seconds to 1e-9. */
 void check_same_metrics(const struct outcome *a, const struct outcome *b);
