@@ -308,15 +308,19 @@ static void set_wrap(struct foreign *foreign, const struct node *map)
                                           {"2", 1, NULL},
                                           {"3", 2, NULL},
                                           {0}};
-    static const char *const whys[] = {NULL, "every block is a unit instead of a size",
-                                       "every block is a unit instead of the whole model"};
+    int64_t least = 0;
     int wrap = 0;
     const bool is_read = foreign_word(foreign, map, "fsdp_auto_wrap_policy", words, &wrap);
-    foreign_set(foreign, "fsdp.wrap", "block",
-                is_read ? note(foreign, map, "fsdp_auto_wrap_policy")
-                        : "assumed: the classes to wrap are the blocks");
-    if (whys[wrap] != NULL)
-        foreign_drop(foreign, foreign_entry(map, "fsdp_auto_wrap_policy"), whys[wrap]);
+    const char *from = is_read ? note(foreign, map, "fsdp_auto_wrap_policy")
+                               : "assumed: the classes to wrap are the blocks";
+    const char *size = either(map, "fsdp_min_num_params", "min_num_params");
+    foreign_set(foreign, "fsdp.wrap.policy", wrap == 1 ? "size" : "block", from);
+    if (wrap == 2)
+        foreign_drop(foreign, foreign_entry(map, "fsdp_auto_wrap_policy"),
+                     "every block is a unit instead of the whole model");
+    if (wrap == 1 && foreign_count(foreign, map, size, 1, &least))
+        foreign_set(foreign, "fsdp.wrap.min_num_params",
+                    arena_printf(foreign->arena, "%" PRId64, least), note(foreign, map, size));
 }
 
 static void set_fsdp(struct foreign *foreign, const struct node *root)
