@@ -232,6 +232,17 @@ static void put_tracks(struct trace *trace, struct arena *arena)
     }
 }
 
+/* Of classes that play the same program the first may be told for all. */
+static const struct journal_class *memory_of(const struct journal *journal, int32_t class_idx)
+{
+    const struct journal_class *class = &journal->classes[class_idx];
+    for (int32_t i = 0; i < journal->class_count && class->memory.count == 0; i++) {
+        if (journal->classes[i].program == class->program)
+            class = &journal->classes[i];
+    }
+    return class;
+}
+
 bool report_trace(struct experiment *experiment, const struct journal *journal, int32_t class_idx,
                   bool is_compressed, FILE *file)
 {
@@ -243,6 +254,7 @@ bool report_trace(struct experiment *experiment, const struct journal *journal, 
     struct trace trace = {.out = trace_output_new(&arena, file, is_compressed),
                           .experiment = experiment,
                           .class = class,
+                          .memory_of = memory_of(journal, class_idx),
                           .rank_class = rank_class,
                           .program = class->program,
                           .rank = rank_class->first_rank,

@@ -53,8 +53,9 @@ static void put_instant(struct trace *trace, const struct watch *watch,
 
 static void find_used(const struct trace *trace, struct watch *watch)
 {
-    for (int32_t i = 0; i < trace->class->memory.count; i++)
-        watch->is_used[trace->class->memory.items[i].tensor->category] = true;
+    const struct journal_class *class = trace->memory_of;
+    for (int32_t i = 0; i < class->memory.count; i++)
+        watch->is_used[class->memory.items[i].tensor->category] = true;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -64,10 +65,10 @@ static int64_t least(int64_t a, int64_t b)
 
 void trace_memory(struct trace *trace)
 {
-    const struct journal_class *class = trace->class;
+    const struct journal_class *class = trace->memory_of;
     const int64_t host_begin_ps = trace->host_begin_ps < 0 ? 0 : trace->host_begin_ps;
-    const int64_t begin_ps = least(host_begin_ps, class->opened_ps);
-    const int64_t end_ps = -least(-trace->host_end_ps, -class->closed_ps);
+    const int64_t begin_ps = least(host_begin_ps, trace->class->opened_ps);
+    const int64_t end_ps = -least(-trace->host_end_ps, -trace->class->closed_ps);
     struct watch watch = {.total = 0};
     find_used(trace, &watch);
     bool has_begun = false;

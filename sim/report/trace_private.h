@@ -12,6 +12,8 @@ struct trace {
     struct trace_output *out;
     const struct experiment *experiment;
     const struct journal_class *class;
+    const struct journal_class
+        *memory_of; /* itself, or the class that holds the same and was told */
     const struct rank_class *rank_class;
     const struct program *program;
     int64_t rank, host_pid, device;

@@ -105,6 +105,8 @@ static void test_classes(void)
             const struct trace_facts facts = trace_read(bytes.items, (int64_t)bytes.count);
             CHECK_TRUE(facts.is_json);
             CHECK_INT(facts.crossing, 0);
+            CHECK_TRUE(facts.instants > 0);
+            CHECK_INT(facts.most_memory_bytes, played.outcome.peak_active_bytes);
             CHECK_INT(facts.rank, played.experiment.layout.classes[i].first_rank);
             CHECK_NEAR((double)facts.window_ns * 1e-9, played.outcome.step_time_s, 1e-4);
             free(bytes.items);
