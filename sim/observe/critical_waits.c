@@ -40,26 +40,22 @@ static void name_origin(const struct journal *journal, const struct origin *orig
     *unit = origin->entry->performance.op->unit;
 }
 
-/* Why the activity did not begin earlier. */
-static void find_late(const struct journal *journal, const struct origin *origin,
-                      struct path_wait *wait)
+/* What held the activity back until it began; false: nothing that is known. */
+static bool find_behind(const struct journal *journal, const struct origin *origin,
+                        struct path_wait *wait, struct origin *behind)
 {
     const struct journal_entry *entry = origin->entry;
-    wait->late_rank = -1;
-    wait->late_unit = -1;
-    if (entry == NULL)
-        return;
     const bool has_other = entry->performance.kind == ACTIVITY_COMMUNICATION &&
                            entry->by.class_idx != origin->place.class_idx &&
                            entry->transfer_ps > entry->begin_ps;
     if (has_other) {
         wait->late = LATE_RENDEZVOUS;
         wait->late_rank = journal->layout->classes[entry->by.class_idx].first_rank;
-        return;
+        return false;
     }
     const struct journal_entry *before = journal_before(journal, origin->place);
     if (before == NULL)
-        return;
+        return false;
     struct journal_place place = origin->place;
     wait->late = LATE_STREAM;
     if (before->is_held) {
@@ -69,11 +65,41 @@ static void find_late(const struct journal *journal, const struct origin *origin
         place = before->by;
     }
     if (wait->late == LATE_HOST)
-        return;
-    const struct origin behind = origin_of(journal, place);
-    name_origin(journal, &behind, &wait->late_cause, &wait->late_unit);
-    if (behind.entry == NULL)
+        return false;
+    *behind = origin_of(journal, place);
+    name_origin(journal, behind, &wait->late_cause, &wait->late_unit);
+    if (behind->entry == NULL)
         wait->late = LATE_HOST;
+    return behind->entry != NULL;
+}
+
+/*
+ * Why the activity did not begin earlier: what held it back, and what that back, until something is
+ * found that ran when the wait began and is not one of FSDP's own copies: a gather behind its
+ * copy-in behind a host that was late was late for the host.
+ */
+static void find_late(const struct journal *journal, struct origin origin, int64_t wait_begin_ps,
+                      struct path_wait *wait)
+{
+    wait->late_rank = -1;
+    wait->late_unit = -1;
+    bool is_direct = true;
+    for (; origin.entry != NULL; is_direct = false) {
+        struct origin behind;
+        if (!find_behind(journal, &origin, wait, &behind) ||
+            (behind.entry->begin_ps <= wait_begin_ps && wait->late_cause != PATH_FSDP_COPY))
+            break;
+        origin = behind;
+    }
+    const bool is_behind =
+        wait->late == LATE_EVENT || wait->late == LATE_TURN || wait->late == LATE_STREAM;
+    /* Order holds what stands next to it. */
+    if (is_behind && !is_direct)
+        wait->late = LATE_EVENT;
+    if (is_behind)
+        return;
+    wait->late_cause = PATH_COMPUTE;
+    wait->late_unit = -1;
 }
 
 /* What the host did for most of the hold: issue, or compute. */
@@ -174,7 +200,7 @@ void critical_waits_find(struct arena *arena, const struct journal *journal,
         name_origin(journal, &origin, &wait.for_cause, &wait.for_unit);
         if (origin.entry == NULL)
             wait.for_cause = host_cause(class, entry);
-        find_late(journal, &origin, &wait);
+        find_late(journal, origin, entry->begin_ps, &wait);
         add_wait(arena, path, &wait);
     }
     if (path->waits.count > 0)

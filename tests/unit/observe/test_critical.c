@@ -235,6 +235,40 @@ static void test_host_compute(void)
     toy_release(&toy);
 }
 
+/* Kernels of 10 ms, for which the host waits and then works for 3, as for the routing of experts;
+   then a copy of 1 and the gather of 5 behind it: the gather was late for the host. */
+static void test_late_host(void)
+{
+    struct toy toy;
+    toy_init(&toy, 2, true);
+    toy.cluster.host_cost_s[HOST_STEP] = 3e-3;
+    const int32_t routed = toy_event(&toy, "routed");
+    const int32_t copied = toy_event(&toy, "copied");
+    const int32_t gathered = toy_event(&toy, "gathered");
+    toy_op(&toy, OP_MARK, TOY_COMPUTE, MARK_STEP_BEGIN);
+    toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_segment(&toy, "router", PASS_FORWARD, 10));
+    toy_op(&toy, OP_RECORD, TOY_COMPUTE, routed);
+    toy_op(&toy, OP_HOST_WAIT, 0, routed);
+    toy_op(&toy, OP_HOST_WORK, 0, HOST_STEP)->count = 1;
+    toy_op(&toy, OP_SEGMENT, TOY_SCATTER, toy_segment(&toy, "copy", PASS_FORWARD, 1));
+    toy_op(&toy, OP_RECORD, TOY_SCATTER, copied);
+    toy_op(&toy, OP_WAIT, TOY_GATHER, copied);
+    toy_op(&toy, OP_COLLECTIVE, TOY_GATHER, toy_collective(&toy, COLLECTIVE_ALL_GATHER, 0, 5));
+    toy_op(&toy, OP_RECORD, TOY_GATHER, gathered);
+    toy_op(&toy, OP_WAIT, TOY_COMPUTE, gathered);
+    toy_op(&toy, OP_SEGMENT, TOY_COMPUTE, toy_segment(&toy, "experts", PASS_FORWARD, 2));
+    toy_op(&toy, OP_MARK, TOY_COMPUTE, MARK_STEP_END);
+    const struct critical_path *path = find(&toy, 0, 0);
+    check_sum(path, 21 * MS);
+    CHECK_INT(path->by_cause_ps[PATH_HOST], 3 * MS);
+    CHECK_INT(path->by_cause_ps[PATH_COMPUTE], 13 * MS);
+    CHECK_INT(path->waits.count, 1);
+    CHECK_INT(path->waits.items[0].ps, 9 * MS);
+    CHECK_INT(path->waits.items[0].for_cause, PATH_ALL_GATHER);
+    CHECK_INT(path->waits.items[0].late, LATE_HOST);
+    toy_release(&toy);
+}
+
 static void write_gather_behind(struct toy *toy, double ms)
 {
     const int32_t ready = toy_event(toy, "ready");
@@ -301,6 +335,7 @@ const struct check_case critical_cases[] = {
     {"reduce buffers", test_reduce_buffers},
     {"host", test_host},
     {"host computes", test_host_compute},
+    {"late host", test_late_host},
     {"rendezvous", test_rendezvous},
     {"sharing", test_sharing},
     {0},
