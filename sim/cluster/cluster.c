@@ -26,6 +26,10 @@ static const char *const cost_names[HOST_COST_COUNT] = {
     [HOST_STEP] = "step",
     [HOST_OPTIMIZER] = "optimizer",
     [HOST_OPTIMIZER_PARAM] = "optimizer_param",
+    [HOST_DEVICE_MALLOC] = "device_malloc",
+    [HOST_DEVICE_MALLOC_PAGE] = "device_malloc_page",
+    [HOST_DEVICE_FREE] = "device_free",
+    [HOST_DEVICE_FREE_PAGE] = "device_free_page",
 };
 
 const char *host_cost_name(enum host_cost cost)

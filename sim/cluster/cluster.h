@@ -62,6 +62,10 @@ enum host_cost {
     HOST_STEP,            /* Python between steps: data loader, logging, zero_grad */
     HOST_OPTIMIZER,       /* optimizer.step() of one parameter group, fused */
     HOST_OPTIMIZER_PARAM, /* … and per parameter tensor */
+    HOST_DEVICE_MALLOC,   /* one cudaMalloc */
+    HOST_DEVICE_MALLOC_PAGE, /* … and per 2 MiB of it */
+    HOST_DEVICE_FREE,        /* one cudaFree, the GPU being idle */
+    HOST_DEVICE_FREE_PAGE,   /* … and per 2 MiB of it */
     HOST_COST_COUNT
 };
 const char *host_cost_name(enum host_cost cost);

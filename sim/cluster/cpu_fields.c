@@ -105,6 +105,10 @@ static const struct field cpu_fields[] = {
      .offset = offsetof(struct cpu_config, processor),
      .table = &processor_table,
      .help = "what optimizers on the host (offload) need; absent: none can be simulated"},
+    FIELD_COST(HOST_DEVICE_MALLOC, "device_malloc", "one cudaMalloc of the caching allocator"),
+    FIELD_COST(HOST_DEVICE_MALLOC_PAGE, "device_malloc_page", "the same, for each 2 MiB of it"),
+    FIELD_COST(HOST_DEVICE_FREE, "device_free", "one cudaFree, the GPU being idle"),
+    FIELD_COST(HOST_DEVICE_FREE_PAGE, "device_free_page", "the same, for each 2 MiB of it"),
     {0}};
 const struct field_table cpu_table = {.name = "cpu",
                                       .help =

@@ -43,6 +43,8 @@ static void dispatch(void *context, struct event *event)
         break;
     }
     lanes_drain(machine);
+    if (machine->synchronising_count > 0)
+        memory_retry_idle(machine);
 }
 
 static void instant_end(void *context, int64_t now_ps)
@@ -71,9 +73,11 @@ enum status machine_play(struct arena *arena, const struct machine_setup *setup,
     event_init(&machine->start, EVENT_START, machine);
     engine_schedule(&machine->engine, &machine->start, 0);
     engine_run(&machine->engine);
-    status = machine_check_finished(machine);
+    if (!machine->is_out_of_memory)
+        status = machine_check_finished(machine);
     *result = (struct machine_result){.end_ps = machine->engine.now_ps,
                                       .fingerprint = machine->engine.fingerprint,
-                                      .events = machine->engine.dispatched_count};
+                                      .events = machine->engine.dispatched_count,
+                                      .is_out_of_memory = machine->is_out_of_memory};
     return status;
 }

@@ -35,6 +35,15 @@
  * Left out of contention: inside a part of a segment its kernels count on average, not one after
  * the other; kernels of two streams share the SMs as if collectives held none.
  *
+ * Memory: each class that is watched plays PyTorch's caching allocator (allocator.h), a pool for
+ * each stream, in the order of its host thread; a tensor that other streams use (record_stream), or
+ * that an event frees, returns to its pool when the GPU has passed them, as PyTorch sees it at its
+ * next request. With limits_memory what the driver can give is the GPU's memory less context and
+ * communicators. Where that is used up the host waits until the GPU has done all it was given,
+ * gives cached segments back, and tries again: a retry, which costs the host `device_free` and
+ * `device_malloc` for each call of the driver and 2 MiB page, as do all requests behind it that
+ * reach the driver. (Before the first retry they are warm-up and cost nothing.)
+ *
  * Left out of the host: the limit of launches that wait on the GPU (1,024). The host is ahead by
  * that much when it would block, so it never starves the GPU.
  *
@@ -52,6 +61,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "cluster/layout.h"
+#include "machine/allocator.h"
 #include "schedule/program.h"
 
 enum network_mode { NETWORK_FLOWS, NETWORK_MESSAGES };
@@ -97,6 +107,22 @@ struct issue {
    passed, another collective of the communicator not over. */
 enum hold { HOLD_HOST, HOLD_EVENT, HOLD_TURN };
 
+struct memory_change {
+    int64_t time_ps, step_ps;    /* step_ps: since the host began the step */
+    int32_t class_idx, step;     /* step of the program; -1: prologue */
+    const struct op *op;         /* what made it, in the program */
+    const struct tensor *tensor; /* of op */
+    int64_t delta_bytes;         /* each piece rounded up to 512 B */
+    int64_t reserved_bytes;      /* by the caching allocator, now */
+};
+
+struct memory_retry {
+    int64_t begin_ps, end_ps; /* the host waited for the GPU, then for the driver */
+    int32_t class_idx, step;
+    const struct op *op; /* OP_ALLOC */
+    int64_t freed_bytes; /* given back */
+};
+
 /*
  * Pointers are const: an observer only looks. `class_idx` is the rank class. All may be NULL. Told
  * in simulated-time order, except memory_changed: in the order of the class's host thread, which
@@ -118,11 +144,12 @@ struct observer {
        had used it for busy_ps until now without a pause (0 while another still does). */
     void (*resource_used)(void *context, int64_t now_ps, int32_t resource, double amount,
                           int64_t busy_ps);
-    /* The class's host executed an allocation or free, or a timed free happened, at time_ps, in
-       `step` of the program (-1: prologue). delta_bytes: as the caching allocator counts, each
-       piece rounded up to 512 B. */
-    void (*memory_changed)(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                           const struct tensor *tensor, int64_t delta_bytes);
+    /* The class's host executed an allocation or free, or a timed free happened. Classes that play
+       the same program without timed frees on the same kind of GPU hold the same: the first of them
+       is told. */
+    void (*memory_changed)(void *context, const struct memory_change *change);
+    /* The driver had no more memory; cached segments were given back. */
+    void (*memory_retried)(void *context, const struct memory_retry *retry);
     void (*mark_reached)(void *context, int64_t now_ps, int32_t class_idx, int32_t step,
                          enum mark mark);
     /* With activity_begin, and told of all that it is. Of a group's members the last to arrive is
@@ -148,8 +175,10 @@ struct machine_setup {
     int32_t program_count;
     enum network_mode network;
     struct ideal ideal;
-    int32_t steps;     /* all steps played, warm-up included; 0: the prologue only */
-    uint64_t tie_seed; /* 0 in real runs */
+    struct allocator_settings allocator;
+    bool limits_memory; /* to that of each GPU; otherwise it is unlimited */
+    int32_t steps;      /* all steps played, warm-up included; 0: the prologue only */
+    uint64_t tie_seed;  /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
 };
@@ -157,7 +186,8 @@ struct machine_setup {
 struct machine_result {
     int64_t end_ps;
     uint64_t fingerprint;
-    int64_t events; /* dispatched */
+    int64_t events;        /* dispatched */
+    bool is_out_of_memory; /* with limits_memory: stopped where no retry helped */
 };
 
 /* STATUS_INPUT with a message when the program cannot be played to its end (a deadlock: which class

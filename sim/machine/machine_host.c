@@ -1,10 +1,8 @@
 /*
- * machine/machine_host.c: the host thread of a class, epoch by epoch, and its memory.
+ * machine/machine_host.c: the host thread of a class, epoch by epoch.
  *
  * The host enters an epoch, takes the epoch's length to issue what is in it, and blocks at its end
- * when a host wait stands there whose record has not been passed. Memory changes of an epoch are
- * told when it is entered, each with its own time; in programs with timed frees, when their time
- * comes, behind all that happens in the same instant.
+ * when a host wait stands there whose record has not been passed.
  */
 #include "machine/machine_private.h"
 
@@ -16,31 +14,7 @@ double host_compute_s(const struct layout *layout, const struct op *op)
                                                         layout->gpus_per_host, op->count);
 }
 
-void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,
-                 int32_t step, const struct tensor *tensor, int64_t delta_bytes)
-{
-    for (int32_t i = 0; i < machine->setup->observer_count; i++) {
-        const struct observer *observer = &machine->setup->observers[i];
-        if (observer->memory_changed != NULL)
-            observer->memory_changed(observer->context, time_ps, class->idx, step, tensor,
-                                     delta_bytes);
-    }
-}
-
-static void epoch_tell_memory(struct machine *machine, const struct class_state *class,
-                              const struct tape *tape)
-{
-    const int32_t begin =
-        class->host_epoch > 0 ? tape->epochs.items[class->host_epoch - 1].memory_end : 0;
-    const int32_t end = tape->epochs.items[class->host_epoch].memory_end;
-    for (int32_t i = begin; i < end; i++) {
-        const struct tape_memory *item = &tape->memory.items[i];
-        memory_tell(machine, class, machine->engine.now_ps + item->issue_ps, class->host_step,
-                    item->tensor, item->delta_bytes);
-    }
-}
-
-static const struct tape *host_tape(const struct class_state *class)
+const struct tape *host_tape(const struct class_state *class)
 {
     return &class->score->tapes[tape_of_step(class->host_step)];
 }
@@ -84,17 +58,19 @@ static void epoch_enter(struct machine *machine, struct class_state *class, int3
     *ARENA_PUSH(machine->arena, &class->epoch_start_ps) = machine->engine.now_ps;
     if (machine->is_host_watched)
         epoch_tell_host(machine, class, by);
-    if (class->score->has_timed_frees)
-        memory_list_due(machine, class);
-    else if (machine->is_memory_watched)
-        epoch_tell_memory(machine, class, host_tape(class));
+    if (!machine->setup->limits_memory) {
+        if (class->score->has_timed_frees)
+            memory_list_due(machine, class);
+        else if (class->held != NULL)
+            epoch_play_memory(machine, class);
+    }
     for (int32_t i = 0; i < class->lane_count; i++) {
         if (class->lanes[i].state == LANE_AWAITS_HOST)
             lane_release(machine, &class->lanes[i], HOLD_HOST, -1);
     }
 }
 
-static bool is_passed(const struct class_state *class, struct binding binding, int32_t step)
+bool is_passed(const struct class_state *class, struct binding binding, int32_t step)
 {
     return binding.site < 0 || class->passed_step[binding.site] >= binding_step(binding, step);
 }
@@ -105,6 +81,7 @@ static bool host_next_epoch(struct machine *machine, struct class_state *class)
     if (++class->host_epoch < host_tape(class)->epochs.count)
         return true;
     class->host_epoch = 0;
+    class->settled_count = 0;
     class->is_host_done = ++class->host_step >= machine->setup->steps;
     return !class->is_host_done;
 }
@@ -119,9 +96,11 @@ static bool host_leave_epoch(struct machine *machine, struct class_state *class)
     return !class->is_host_blocked && host_next_epoch(machine, class);
 }
 
-static void host_run(struct machine *machine, struct class_state *class, int32_t by)
+void host_run(struct machine *machine, struct class_state *class, int32_t by)
 {
     do {
+        if (machine->setup->limits_memory && !memory_settle(machine, class))
+            return;
         epoch_enter(machine, class, by);
         by = -1;
         const int64_t length_ps = host_tape(class)->epochs.items[class->host_epoch].length_ps;
@@ -141,25 +120,13 @@ void host_start(struct machine *machine, struct class_state *class)
 
 void host_epoch_ended(struct machine *machine, struct class_state *class)
 {
+    if (class->is_settling) {
+        class->is_settling = false;
+        host_run(machine, class, -1);
+        return;
+    }
     if (host_leave_epoch(machine, class))
         host_run(machine, class, -1);
-}
-
-static void pending_frees_check(struct machine *machine, struct class_state *class)
-{
-    struct pending_free **link = &class->pending;
-    while (*link != NULL) {
-        struct pending_free *item = *link;
-        if (!is_passed(class, item->after, item->step)) {
-            link = &item->next;
-            continue;
-        }
-        memory_tell(machine, class, machine->engine.now_ps, item->step, item->tensor,
-                    item->delta_bytes);
-        *link = item->next;
-        item->next = class->free_list;
-        class->free_list = item;
-    }
 }
 
 void class_record_passed(struct machine *machine, struct class_state *class, int32_t by,
@@ -175,80 +142,4 @@ void class_record_passed(struct machine *machine, struct class_state *class, int
         host_run(machine, class, by);
     if (class->pending != NULL)
         pending_frees_check(machine, class);
-}
-
-static void pending_add(struct machine *machine, struct class_state *class,
-                        const struct tape_memory *from)
-{
-    struct pending_free *item = class->free_list;
-    if (item != NULL)
-        class->free_list = item->next;
-    else
-        item = ARENA_NEW(machine->arena, struct pending_free);
-    *item = (struct pending_free){.tensor = from->tensor,
-                                  .after = from->after,
-                                  .delta_bytes = from->delta_bytes,
-                                  .step = class->memory_step};
-    struct pending_free **link = &class->pending;
-    while (*link != NULL)
-        link = &(*link)->next;
-    *link = item;
-}
-
-void memory_list_due(struct machine *machine, struct class_state *class)
-{
-    if (class->is_memory_due)
-        return;
-    class->is_memory_due = true;
-    machine->memory_list[machine->memory_count++] = class;
-    engine_request_instant_end(&machine->engine);
-}
-
-/* The host's next change, or NULL when it is in an epoch that has not begun, or there is none. */
-static const struct tape_memory *memory_next(const struct machine *machine,
-                                             struct class_state *class, int64_t *time_ps)
-{
-    for (; class->memory_step < machine->setup->steps; class->memory_step++) {
-        const struct tape *tape = &class->score->tapes[tape_of_step(class->memory_step)];
-        if (class->memory_idx == tape->memory.count) {
-            class->memory_idx = 0;
-            continue;
-        }
-        const struct tape_memory *item = &tape->memory.items[class->memory_idx];
-        const int64_t epoch = score_epochs_before(class->score, class->memory_step) + item->epoch;
-        if (epoch >= class->epoch_start_ps.count)
-            return NULL;
-        *time_ps = class->epoch_start_ps.items[epoch] + item->issue_ps;
-        return item;
-    }
-    return NULL;
-}
-
-static void class_play_memory(struct machine *machine, struct class_state *class)
-{
-    int64_t time_ps = 0;
-    for (;;) {
-        const struct tape_memory *item = memory_next(machine, class, &time_ps);
-        if (item == NULL)
-            return;
-        if (time_ps > machine->engine.now_ps) {
-            engine_schedule(&machine->engine, &class->memory, time_ps);
-            return;
-        }
-        if (is_passed(class, item->after, class->memory_step))
-            memory_tell(machine, class, machine->engine.now_ps, class->memory_step, item->tensor,
-                        item->delta_bytes);
-        else
-            pending_add(machine, class, item);
-        class->memory_idx++;
-    }
-}
-
-void memory_play_due(struct machine *machine)
-{
-    for (int32_t i = 0; i < machine->memory_count; i++) {
-        machine->memory_list[i]->is_memory_due = false;
-        class_play_memory(machine, machine->memory_list[i]);
-    }
-    machine->memory_count = 0;
 }

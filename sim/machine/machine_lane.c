@@ -181,9 +181,7 @@ static void release_pass(struct machine *machine, struct lane *lane)
         if (((uint32_t)at->value >> i & 1) != 0 && class->passed_step[at->site + i] < lane->step)
             return;
     }
-    const struct tensor *tensor = &class->score->program->tensors.items[at->op->index];
-    memory_tell(machine, class, machine->engine.now_ps, lane->step, tensor,
-                -tensor_allocated_bytes(tensor));
+    memory_free(machine, class, machine->engine.now_ps, lane->step, at->op);
 }
 
 static bool wait_is_over(struct lane *lane)

@@ -76,10 +76,10 @@ struct tape_ops {
 };
 
 struct tape_memory {
-    const struct tensor *tensor;
+    const struct op *op;
     int64_t issue_ps;
-    int64_t delta_bytes; /* as the allocator counts */
     int32_t epoch;
+    bool is_free;
     struct binding after; /* the change waits for this record */
 };
 
@@ -136,11 +136,20 @@ struct flow_plan {
     int64_t hbm_percent; /* of the memory bandwidth, on average while it is under way */
 };
 
+/* How a tensor is allocated. */
+struct tensor_shape {
+    struct tensor_part whole; /* where the tensor has no parts of its own */
+    const struct tensor_part *parts;
+    int32_t part_count, piece_count;
+    int64_t rounded_bytes; /* in all, each piece rounded up to 512 B */
+};
+
 /* A program made ready: shared by all classes that play it. */
 struct score {
     const struct program *program;
     int32_t idx;
     struct tape tapes[TAPE_COUNT];
+    struct tensor_shape *shapes; /* by tensor */
     int32_t site_count;
     bool has_timed_frees;
     bool has_copies[COPY_KIND_COUNT];
@@ -226,11 +235,29 @@ struct lane {
 };
 
 struct pending_free {
-    const struct tensor *tensor;
+    const struct op *op;
     struct binding after; /* absolute */
-    int64_t delta_bytes;
     int32_t step;
     struct pending_free *next;
+};
+
+/* A tensor allocated, and not freed yet: several when it is allocated again before. */
+struct memory_instance {
+    struct memory_block **blocks; /* by piece */
+    int32_t count;                /* of them there so far */
+    struct memory_instance *next;
+};
+
+struct tensor_memory {
+    struct memory_instance *first, *last, *spare;
+    int32_t owed_frees; /* that were due in the instant of the allocation, but before it */
+};
+
+/* The caching allocator of a class at work. */
+struct class_memory {
+    struct allocator allocator;
+    struct tensor_memory *tensors;
+    bool has_retried;
 };
 
 /* What a copy of one kind loads, by the byte. */
@@ -256,11 +283,17 @@ struct class_state {
     int32_t host_step, host_epoch;
     bool is_host_blocked, is_host_done;
     int64_t host_blocked_since_ps;
+    struct class_memory *held; /* NULL: nobody asks */
     /* Memory in programs with timed frees. */
     struct event memory;
     int32_t memory_step, memory_idx;
     bool is_memory_due;
     struct pending_free *pending, *free_list;
+    /* With limited memory: changes of the host's tape that are made, and why it does not go on. */
+    int32_t settled_count;
+    bool is_settling;      /* the driver works */
+    bool is_synchronising; /* until the GPU has done all it was given */
+    int64_t synchronising_ps;
     const struct comm_seat *seats; /* by communicator */
     struct copy_path copies[COPY_KIND_COUNT];
     int32_t computing_count; /* segments that run */
@@ -346,6 +379,8 @@ struct machine {
     int32_t computing_count;
     struct resource_use *uses; /* NULL: nobody asks */
     bool is_memory_watched, is_host_watched, are_holds_watched;
+    int32_t synchronising_count; /* classes */
+    bool is_out_of_memory;
     bool has_failed;
     struct event start;
 };
@@ -366,14 +401,38 @@ struct score *score_find(const struct machine *machine, const struct program *pr
 
 /* machine_host.c */
 void host_start(struct machine *machine, struct class_state *class);
+/* Its next epochs, from the one it stands at; `by`: the stream it waited for, -1: none. */
+void host_run(struct machine *machine, struct class_state *class, int32_t by);
+const struct tape *host_tape(const struct class_state *class);
+bool is_passed(const struct class_state *class, struct binding binding, int32_t step);
 void host_epoch_ended(struct machine *machine, struct class_state *class);
 /* Stream `by` passed a RECORD: wakes who waits for it, returns memory. */
 void class_record_passed(struct machine *machine, struct class_state *class, int32_t by,
                          int32_t site, int32_t step);
-void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,
-                 int32_t step, const struct tensor *tensor, int64_t delta_bytes);
+
+/* machine_memory.c */
+void shapes_set_up(struct machine *machine, struct score *score);
+void class_memory_set_up(struct machine *machine, struct class_state *class);
+/* Changes of the host's epoch, all at once, each with its own time. */
+void epoch_play_memory(struct machine *machine, struct class_state *class);
+/* The tensor of op is free now. */
+void memory_free(struct machine *machine, struct class_state *class, int64_t time_ps, int32_t step,
+                 const struct op *op);
+/* True when it is done; false: the limit is reached, and it may be tried again. */
+bool memory_allocate(struct machine *machine, struct class_state *class, int64_t time_ps,
+                     int32_t step, const struct op *op);
+/* Frees at once, or when the record has been passed. */
+void memory_free_after(struct machine *machine, struct class_state *class, int64_t time_ps,
+                       int32_t step, const struct tape_memory *item);
+void pending_frees_check(struct machine *machine, struct class_state *class);
 void memory_list_due(struct machine *machine, struct class_state *class);
 void memory_play_due(struct machine *machine);
+
+/* machine_retry.c */
+/* Makes the changes of the epoch that the host is to enter; false: it does not enter it yet. */
+bool memory_settle(struct machine *machine, struct class_state *class);
+/* Hosts that wait for an idle GPU go on where theirs is. */
+void memory_retry_idle(struct machine *machine);
 
 /* machine_lane.c */
 /* To be run when the current event is done; nothing when the lane has ended. */

@@ -190,7 +190,8 @@ static void observers_set_up(struct machine *machine)
         if (setup->observers[i].resource_used != NULL && machine->uses == NULL)
             machine->uses =
                 ARENA_ARRAY(machine->arena, struct resource_use, setup->layout->resource_count);
-        machine->is_memory_watched |= setup->observers[i].memory_changed != NULL;
+        machine->is_memory_watched |= setup->observers[i].memory_changed != NULL ||
+                                      setup->observers[i].memory_retried != NULL;
         machine->are_holds_watched |= setup->observers[i].stream_held != NULL;
     }
 }
@@ -226,5 +227,7 @@ enum status machine_set_up(struct machine *machine)
         lanes = class_set_up(machine, i, lanes);
     lists_set_up(machine, lanes, comms_order(machine, lanes));
     observers_set_up(machine);
+    for (int32_t i = 0; i < machine->class_count; i++)
+        class_memory_set_up(machine, &machine->classes[i]);
     return copies_set_up(machine);
 }

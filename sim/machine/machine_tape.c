@@ -25,6 +25,7 @@ struct writer {
     struct tape *tape;
     int32_t step;
     int64_t clock_ps; /* of the host, since the epoch began */
+    bool is_fresh;    /* nothing but allocations in it so far */
     int64_t cost_ps[HOST_COST_COUNT];
     struct binder *last_record;           /* by event */
     uint32_t *recorded;                   /* by tensor: streams that use it, a bit each */
@@ -63,14 +64,23 @@ static void writer_end_epoch(struct writer *writer, struct binding until)
     writer->clock_ps = 0;
 }
 
-static void write_memory(struct writer *writer, const struct op *op, int sign, struct binding after)
+static void write_memory(struct writer *writer, const struct op *op, bool is_free,
+                         struct binding after)
 {
     struct tape_memory *item = ARENA_PUSH(writer->machine->arena, &writer->tape->memory);
-    item->tensor = &writer->score->program->tensors.items[op->index];
+    item->op = op;
     item->issue_ps = writer->clock_ps;
-    item->delta_bytes = sign * tensor_allocated_bytes(item->tensor);
+    item->is_free = is_free;
     item->epoch = writer->tape->epochs.count;
     item->after = after;
+}
+
+/* With limited memory the host may have to stop here: an epoch begins. */
+static void write_allocation(struct writer *writer, const struct op *op)
+{
+    if (writer->machine->setup->limits_memory && !writer->is_fresh)
+        writer_end_epoch(writer, (struct binding){.site = -1});
+    write_memory(writer, op, false, (struct binding){.site = -1});
 }
 
 /* Other streams used the tensor: each passes a release behind what it was given until now. */
@@ -79,7 +89,7 @@ static void write_free(struct writer *writer, const struct op *op, int32_t site)
     const uint32_t streams = writer->recorded[op->index];
     writer->recorded[op->index] = 0;
     if (streams == 0) {
-        write_memory(writer, op, -1, (struct binding){.site = -1});
+        write_memory(writer, op, true, (struct binding){.site = -1});
         return;
     }
     for (int32_t stream = 0; stream < writer->score->program->streams.count; stream++) {
@@ -142,6 +152,7 @@ static void write_host_compute(struct writer *writer, const struct op *op)
 
 static void write_op(struct writer *writer, const struct op *op, int32_t site)
 {
+    writer->is_fresh &= op->kind == OP_ALLOC;
     switch ((enum op_kind)op->kind) {
     case OP_SEGMENT:
         write_segment(writer, op);
@@ -170,7 +181,7 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         writer->clock_ps += op->count * writer->cost_ps[op->index];
         break;
     case OP_ALLOC:
-        write_memory(writer, op, 1, (struct binding){.site = -1});
+        write_allocation(writer, op);
         break;
     case OP_FREE:
         write_free(writer, op, site);
@@ -179,7 +190,7 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         writer->recorded[op->index] |= UINT32_C(1) << op->stream;
         break;
     case OP_FREE_AFTER:
-        write_memory(writer, op, -1, writer_bind(writer, op->count));
+        write_memory(writer, op, true, writer_bind(writer, op->count));
         break;
     case OP_MARK:
         writer_add(writer, op->stream, TAPE_MARK, op);
@@ -230,6 +241,7 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
     writer->tape = tape;
     writer->step = step;
     writer->clock_ps = 0;
+    writer->is_fresh = true;
     for (int32_t i = 0; i < ops->count; i++) {
         if (op_plays_in(&ops->items[i], step))
             write_watched_op(writer, &ops->items[i], sites[i]);
@@ -270,6 +282,7 @@ void score_lay_out(struct machine *machine, struct score *score)
     bool *is_shared = ARENA_ARRAY(arena, bool, program->tensors.count);
     find_shared(score, &program->prologue, is_shared);
     find_shared(score, &program->step, is_shared);
+    shapes_set_up(machine, score);
 
     struct writer writer = {.machine = machine, .score = score};
     for (int32_t cost = 0; cost < HOST_COST_COUNT && !machine->setup->ideal.host; cost++)

@@ -232,7 +232,7 @@ void block_memory(struct block *block)
     int64_t element = block->element_bytes, tokens = block->tokens;
     const struct widths widths = sum_children(block);
     int64_t passing = attention_passing_bytes(block);
-    kind->output_bytes = block->hidden_bytes;
+    kind->output_bytes = kind->piece_bytes = block->hidden_bytes;
     apply_checkpointing(block, &widths);
     int64_t backward_mlp = element * tokens * (net->h + mlp_backward_width(block));
     kind->backward_temp_bytes = larger(backward_mlp, attention_backward_bytes(block, widths.mlp));

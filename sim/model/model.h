@@ -286,6 +286,9 @@ struct module_kind {
     int64_t forward_temp_bytes;
     int64_t backward_temp_bytes;
     int64_t output_bytes;
+    /* What is saved, and the extra, are tensors of about this size (a block: its output; a loss: a
+       chunk's fp32 logits); 0: one tensor. */
+    int64_t piece_bytes;
     double model_flop;     /* forward, counted as the MFU conventions do (full attention) */
     int32_t host_op_count; /* kernels of the forward */
 };

@@ -240,6 +240,7 @@ static void eager_loss(const struct outer *outer, const struct loss_size *size,
     kind->backward_temp_bytes = 2 * chunk_bytes;
     if (size->is_shifted)
         kind->forward_temp_bytes = shifted_temp_bytes(outer, size) + bytes;
+    kind->piece_bytes = chunk_bytes;
 }
 
 static void fused_loss(const struct outer *outer, const struct loss_size *size,

@@ -42,10 +42,10 @@ struct facts *facts_new(struct arena *arena, const struct layout *layout,
         times->running = ARENA_ARRAY(arena, struct running, program->streams.count);
         times->units = ARENA_ARRAY(arena, struct unit_facts, program->units.count);
         struct memory_watch *memory = &facts->memories[i];
-        memory->pool_bytes = ARENA_ARRAY(arena, int64_t, program->streams.count);
-        memory->facts.pool_count = program->streams.count;
-        memory->facts.pool_peak_bytes = ARENA_ARRAY(arena, int64_t, program->streams.count);
-        memory->facts.peak_unit = -1;
+        memory->unit_count = program->units.count;
+        memory->now.by_unit = ARENA_ARRAY(arena, int64_t, program->units.count + 1);
+        memory->facts.peak.by_unit = ARENA_ARRAY(arena, int64_t, program->units.count + 1);
+        memory->facts.first_peak.by_unit = ARENA_ARRAY(arena, int64_t, program->units.count + 1);
     }
     return facts;
 }
@@ -58,6 +58,7 @@ struct observer facts_observer(struct facts *facts)
                              .transfer_begin = times_transfer_begin,
                              .resource_used = resource_used,
                              .memory_changed = ledger_changed,
+                             .memory_retried = ledger_retried,
                              .mark_reached = times_mark_reached};
 }
 

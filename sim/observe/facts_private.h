@@ -50,10 +50,10 @@ struct time_watch { /* of one class */
     struct unit_facts *units;
 };
 
-struct memory_watch { /* of one class */
-    int64_t active_bytes, active_by_category[MEMORY_CATEGORY_COUNT];
-    int64_t *pool_bytes;
-    const struct tensor *last_tensor; /* allocated */
+struct memory_watch {       /* of one class */
+    struct memory_peak now; /* what is held; op: allocated last */
+    int32_t unit_count;
+    int64_t reserved_bytes;
     bool is_steady;
     struct memory_facts facts;
 };
@@ -84,8 +84,8 @@ void times_mark_reached(void *context, int64_t now_ps, int32_t class_idx, int32_
 void times_close(struct time_watch *watch);
 
 /* ledger.c */
-void ledger_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                    const struct tensor *tensor, int64_t delta_bytes);
+void ledger_changed(void *context, const struct memory_change *change);
+void ledger_retried(void *context, const struct memory_retry *retry);
 /* `steps`: all that were played. */
 void ledger_close(struct memory_watch *watch, int32_t steps);
 

@@ -102,13 +102,12 @@ static void mark_reached(void *context, int64_t now_ps, int32_t class_idx, int32
                               .entry = class->streams[stream].count};
 }
 
-static void memory_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                           const struct tensor *tensor, int64_t delta_bytes)
+static void memory_changed(void *context, const struct memory_change *change)
 {
-    (void)step;
     struct journal *journal = context;
-    *ARENA_PUSH(journal->arena, &journal->classes[class_idx].memory) =
-        (struct journal_memory){time_ps, tensor, delta_bytes};
+    *ARENA_PUSH(journal->arena, &journal->classes[change->class_idx].memory) =
+        (struct journal_memory){change->time_ps, change->tensor, change->delta_bytes,
+                                change->reserved_bytes};
 }
 
 struct journal *journal_new(struct arena *arena, const struct layout *layout,

@@ -59,6 +59,7 @@ struct journal_memory {
     int64_t time_ps;
     const struct tensor *tensor;
     int64_t delta_bytes;
+    int64_t reserved_bytes; /* by the allocator, then */
 };
 
 struct journal_class {

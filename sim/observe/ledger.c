@@ -7,44 +7,61 @@
 
 #include "observe/facts_private.h"
 
-static void peak_take(struct memory_watch *watch)
+static void peak_take(const struct memory_watch *watch, struct memory_peak *peak)
 {
-    struct memory_facts *facts = &watch->facts;
-    facts->peak_active_bytes = watch->active_bytes;
-    memcpy(facts->peak_composition, watch->active_by_category, sizeof(facts->peak_composition));
-    facts->peak_unit = watch->last_tensor != NULL ? watch->last_tensor->unit : -1;
-    facts->peak_tensor = watch->last_tensor != NULL ? watch->last_tensor->name : NULL;
+    int64_t *by_unit = peak->by_unit;
+    *peak = watch->now;
+    peak->by_unit = by_unit;
+    memcpy(by_unit, watch->now.by_unit, sizeof(*by_unit) * (size_t)(watch->unit_count + 1));
 }
 
+/* What was taken as the peak so far is that of the first step. */
 static void first_step_over(struct memory_watch *watch)
 {
+    struct memory_facts *facts = &watch->facts;
+    const struct memory_peak first = facts->peak;
+    facts->peak = facts->first_peak;
+    facts->first_peak = first;
+    facts->first_peak_reserved_bytes = facts->peak_reserved_bytes;
+    facts->peak_reserved_bytes = watch->reserved_bytes;
     watch->is_steady = true;
-    watch->facts.first_step_peak_active_bytes = watch->facts.peak_active_bytes;
-    peak_take(watch);
+    watch->now.op = NULL;
+    watch->now.tensor = NULL;
+    watch->now.step_ps = 0;
+    peak_take(watch, &facts->peak);
 }
 
-void ledger_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                    const struct tensor *tensor, int64_t delta_bytes)
+void ledger_changed(void *context, const struct memory_change *change)
 {
-    (void)time_ps;
     struct facts *facts = context;
-    struct memory_watch *watch = &facts->memories[class_idx];
-    if (step > 0 && !watch->is_steady)
+    struct memory_watch *watch = &facts->memories[change->class_idx];
+    if (change->step > 0 && !watch->is_steady)
         first_step_over(watch);
-    watch->active_bytes += delta_bytes;
-    watch->active_by_category[tensor->category] += delta_bytes;
-    int64_t *pool = &watch->pool_bytes[tensor->stream];
-    int64_t *pool_peak = &watch->facts.pool_peak_bytes[tensor->stream];
-    *pool += delta_bytes;
-    if (*pool > *pool_peak) {
-        watch->facts.peak_reserved_bytes += *pool - *pool_peak;
-        *pool_peak = *pool;
-    }
-    if (delta_bytes <= 0)
+    const int32_t unit = change->tensor->unit;
+    const bool has_unit = unit >= 0 && unit < watch->unit_count;
+    watch->now.active_bytes += change->delta_bytes;
+    watch->now.by_category[change->tensor->category] += change->delta_bytes;
+    watch->now.by_unit[has_unit ? unit : watch->unit_count] += change->delta_bytes;
+    watch->reserved_bytes = change->reserved_bytes;
+    if (change->delta_bytes <= 0)
         return;
-    watch->last_tensor = tensor;
-    if (watch->active_bytes > watch->facts.peak_active_bytes)
-        peak_take(watch);
+    if (watch->reserved_bytes > watch->facts.peak_reserved_bytes)
+        watch->facts.peak_reserved_bytes = watch->reserved_bytes;
+    watch->now.op = change->op;
+    watch->now.tensor = change->tensor;
+    watch->now.step_ps = change->step_ps;
+    if (watch->now.active_bytes > watch->facts.peak.active_bytes)
+        peak_take(watch, &watch->facts.peak);
+}
+
+void ledger_retried(void *context, const struct memory_retry *retry)
+{
+    struct facts *facts = context;
+    if (retry->step < facts->warmup)
+        return;
+    struct memory_facts *memory = &facts->memories[retry->class_idx].facts;
+    memory->retry_count++;
+    memory->retry_ps += retry->end_ps - retry->begin_ps;
 }
 
 /* A single step is its own steady state; later ones that change nothing hold what it left. */
@@ -52,8 +69,14 @@ void ledger_close(struct memory_watch *watch, int32_t steps)
 {
     if (watch->is_steady)
         return;
-    if (steps > 1)
+    if (steps > 1) {
         first_step_over(watch);
-    else
-        watch->facts.first_step_peak_active_bytes = watch->facts.peak_active_bytes;
+        return;
+    }
+    struct memory_facts *facts = &watch->facts;
+    int64_t *by_unit = facts->first_peak.by_unit;
+    facts->first_peak = facts->peak;
+    facts->first_peak.by_unit = by_unit;
+    memcpy(by_unit, facts->peak.by_unit, sizeof(*by_unit) * (size_t)(watch->unit_count + 1));
+    facts->first_peak_reserved_bytes = facts->peak_reserved_bytes;
 }

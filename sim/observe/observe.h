@@ -10,9 +10,9 @@
  *   it in which a kernel waited for other ranks, copy the part of compute that is FSDP's own
  * copies, memcpy the part of idle in which only memory copies run. Example: a gather runs 0-10,
  * kernels 4-30, the step ends at 32: compute 26, comm 10, exposed 4, idle 2. ledger: per rank
- * class, active bytes in host order and by category, peak and its composition; per pool (stream)
- * high-water marks over the whole run, whose sum is what a caching allocator reserves (left out:
- * fragmentation inside a pool). units: per unit, compute / all-gather / reduce-scatter time and how
+ * class, active bytes in host order, peak and its composition by category and by unit, where in the
+ * step; what the caching allocator reserved at most, and its retries. Of classes that hold the same
+ * (machine.h) the first. units: per unit, compute / all-gather / reduce-scatter time and how
  * long communication was exposed. links: bytes and busy time of each resource class, in the
  * reported time of class 0.
  */
@@ -39,15 +39,20 @@ struct unit_facts { /* of one class, per reported step on average is the caller'
     double all_gather_bytes, reduce_scatter_bytes;
 };
 
-struct memory_facts {          /* of one class */
-    int64_t peak_active_bytes; /* steady: steps 1, 2, …; of the only step when one is played */
-    int64_t peak_reserved_bytes;
-    int64_t first_step_peak_active_bytes;            /* prologue included */
-    int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* at the active peak, steady steps */
-    int32_t peak_unit; /* unit of the tensor whose allocation made the peak, -1 */
-    const char *peak_tensor;
-    int32_t pool_count;
-    int64_t *pool_peak_bytes; /* by stream */
+struct memory_peak {
+    int64_t active_bytes, by_category[MEMORY_CATEGORY_COUNT];
+    int64_t *by_unit;            /* by unit, the last one: of no unit */
+    const struct op *op;         /* the allocation that made the peak; NULL: held from the beginning
+                                    of the step */
+    const struct tensor *tensor; /* of op */
+    int64_t step_ps;             /* since the host began the step */
+};
+
+struct memory_facts {        /* of one class */
+    struct memory_peak peak; /* steady: steps 1, 2, …; of the only step when one is played */
+    struct memory_peak first_peak; /* prologue and first step */
+    int64_t peak_reserved_bytes, first_peak_reserved_bytes;
+    int64_t retry_count, retry_ps; /* in the reported steps; ps: of the host */
 };
 
 struct resource_facts {

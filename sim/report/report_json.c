@@ -99,6 +99,8 @@ void report_json_of(const struct outcome *outcome, int32_t top, const struct why
                sizeof(*outcome->collectives), outcome_collective_fields);
     write_rows(&json, "links", outcome->links, outcome->link_count, sizeof(*outcome->links),
                outcome_link_fields);
+    write_rows(&json, "memory_units", outcome->memory_units, outcome->memory_unit_count,
+               sizeof(*outcome->memory_units), outcome_memory_unit_fields);
     if (why != NULL)
         report_why_json(why, &json);
     json_end_object(&json);

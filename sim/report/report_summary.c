@@ -298,6 +298,22 @@ static void add_host_memory(struct summary *summary)
     add_bytes(summary, "    of its memory", "host_memory_bytes");
 }
 
+static void add_retries(struct summary *summary)
+{
+    bool has_some = false;
+    for (int32_t i = 0; i < summary->count; i++)
+        has_some = has_some || summary->outcomes[i]->alloc_retries > 0;
+    if (!has_some)
+        return;
+    table_row(&summary->table);
+    table_cell(&summary->table, "  retries a step");
+    for (int32_t i = 0; i < summary->count; i++)
+        table_cell(&summary->table, "%.1f, %.*f %s", summary->outcomes[i]->alloc_retries,
+                   summary->second_decimals,
+                   summary->outcomes[i]->alloc_retry_s * summary->second_scale,
+                   summary->second_unit);
+}
+
 static void add_memory(struct summary *summary)
 {
     table_text(&summary->table, "");
@@ -308,6 +324,11 @@ static void add_memory(struct summary *summary)
     for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++)
         add_category(summary, (enum memory_category)i);
     add_metric_text(summary, "    peak reached at", "peak_at");
+    add_metric_text(summary, "      phase", "peak_phase");
+    add_metric_text(summary, "      allocated for", "peak_operation");
+    add_bytes(summary, "  first step, active", "first_step_peak_active_bytes");
+    add_bytes(summary, "  first step, reserved", "first_step_peak_reserved_bytes");
+    add_retries(summary);
     add_bytes(summary, "  capacity", "memory_capacity_bytes");
     add_host_memory(summary);
     add_fits(summary);

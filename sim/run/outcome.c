@@ -47,7 +47,7 @@ const struct metric outcome_metrics[] = {
     REAL(exposed_comm_fraction, "1", "exposed_comm_s / step_time_s"),
     REAL(overlap_fraction, "1", "1 - exposed_comm_s / comm_s; 0 without communication"),
     INT(peak_active_bytes, "bytes", "most that the program holds allocated"),
-    INT(peak_reserved_bytes, "bytes", "most that the caching allocator's pools hold"),
+    INT(peak_reserved_bytes, "bytes", "most that the caching allocator holds of the driver"),
     INT(peak_device_bytes, "bytes", "reserved, context, communicators and workspaces"),
     INT(memory_capacity_bytes, "bytes", "memory of one GPU as the driver reports it"),
     {.name = "fits",
@@ -76,10 +76,19 @@ const struct metric outcome_metrics[] = {
     INT(peak_allocated_bytes, "bytes",
         "as max_memory_allocated: what is freed counts no longer, though a stream may still use "
         "it"),
+    INT(first_step_peak_reserved_bytes, "bytes", "peak_reserved_bytes of the very first step"),
+    REAL(alloc_retries, "1",
+         "times a step that the driver had no memory left: cached segments are given back, and the "
+         "request is tried again"),
+    REAL(alloc_retry_s, "s", "of the host in alloc_retries, waiting for the GPU included"),
     INT(memory_over_bytes, "bytes", "by how much the device peak exceeds the capacity; 0: it fits"),
-    TEXT(peak_at, "what was allocated when the peak was reached"),
     INT(peak_host_bytes, "bytes", "training states that offload keeps in the memory of one host"),
     INT(host_memory_bytes, "bytes", "memory of one host; 0: the cluster does not say"),
+    TEXT(peak_at, "what was allocated when the active peak was reached"),
+    TEXT(peak_phase, "phase of the step in which that is"),
+    TEXT(peak_unit, "FSDP unit whose operations those are"),
+    TEXT(peak_operation, "kernels or collective that the allocation is for"),
+    REAL(peak_time_s, "s", "when, after the host began the step"),
     {.name = NULL},
 };
 
@@ -117,6 +126,14 @@ const struct metric outcome_link_fields[] = {
     REAL(bytes, "bytes", "through one, per step"),
     REAL(busy_frac, "1", "share of the step in which it was used"),
     REAL(utilisation, "1", "bytes / (capacity x step)"),
+    {.name = NULL},
+};
+
+#undef FIELD
+#define FIELD(name) offsetof(struct outcome_memory_unit, name)
+const struct metric outcome_memory_unit_fields[] = {
+    TEXT(name, "FSDP unit; outside units: loss, optimizer's temporaries, workspace"),
+    INT(bytes, "bytes", "what it holds at the instant of the active peak"),
     {.name = NULL},
 };
 

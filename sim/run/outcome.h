@@ -42,6 +42,11 @@ struct outcome_link {
     double utilisation; /* bytes / (capacity × step) */
 };
 
+struct outcome_memory_unit { /* of the active peak */
+    const char *name;        /* "outside units": optimizer's temporaries, loss, workspace */
+    int64_t bytes;
+};
+
 struct outcome_origin {
     const char *path, *value, *origin;
 };
@@ -57,16 +62,20 @@ struct outcome {
     double compute_s, comm_s, comm_wait_s, copy_s, exposed_comm_s, idle_s, memcpy_s;
     double forward_s, backward_s, optimizer_s;
     double exposed_comm_fraction, overlap_fraction;
-    int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes, first_step_peak_active_bytes;
     int64_t peak_allocated_bytes; /* freed when the host frees, not when streams are done with it */
+    int64_t peak_active_bytes, peak_reserved_bytes, peak_device_bytes;
+    int64_t first_step_peak_active_bytes, first_step_peak_reserved_bytes;
+    double alloc_retries, alloc_retry_s; /* per step */
     int64_t memory_capacity_bytes;
     int64_t memory_over_bytes; /* by how much it does not fit, 0: fits */
     int64_t peak_host_bytes;   /* training states in the memory of one host (offload) */
     int64_t host_memory_bytes; /* of a host; 0: the cluster does not say */
     bool fits;                 /* GPUs, and the host where it is known */
     int64_t peak_composition[MEMORY_CATEGORY_COUNT]; /* of the device peak */
-    const char *peak_at;                             /* "unit layers.0, logits" */
-    double comm_bytes_per_gpu;                       /* sent by each GPU, per step */
+    const char *peak_at;                             /* "grad_logits(output)" */
+    const char *peak_phase, *peak_unit, *peak_operation;
+    double peak_time_s;
+    double comm_bytes_per_gpu; /* sent by each GPU, per step */
     uint64_t fingerprint;
     int64_t events;
     const char *const *warnings;
@@ -77,6 +86,8 @@ struct outcome {
     int32_t collective_count;
     struct outcome_link *links;
     int32_t link_count;
+    struct outcome_memory_unit *memory_units;
+    int32_t memory_unit_count;
     struct outcome_origin *origins;
     int32_t origin_count;
     struct hash128 config_hash; /* of the resolved content, seed and model version */
@@ -96,6 +107,7 @@ extern const struct metric outcome_metrics[];
 extern const struct metric outcome_unit_fields[];
 extern const struct metric outcome_collective_fields[];
 extern const struct metric outcome_link_fields[];
+extern const struct metric outcome_memory_unit_fields[];
 
 const struct metric *outcome_metric(const char *name); /* NULL: no such metric */
 /* The value as a number (bool: 0/1); false for texts and undefined values. */

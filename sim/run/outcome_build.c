@@ -92,10 +92,9 @@ static void fill_throughput(const struct experiment *experiment, struct outcome 
                             : (double)NAN;
 }
 
-/* What is used less what there is: the class that has the least left is shown. */
-static int64_t memory_over_bytes(const struct memory_facts *memory, const struct gpu *gpu)
+static int64_t communicator_bytes(const struct experiment *experiment, const struct gpu *gpu)
 {
-    return memory->peak_reserved_bytes + gpu->context_bytes - gpu->memory_bytes;
+    return program_communicator_count(experiment->program) * gpu->communicator_bytes;
 }
 
 /* Whether what all ranks of a host keep there is less than it has. */
@@ -109,41 +108,126 @@ static bool fill_host_memory(const struct experiment *experiment, struct outcome
            outcome->peak_host_bytes <= outcome->host_memory_bytes;
 }
 
-static void fill_memory(const struct experiment *experiment, const struct facts *facts,
+static int64_t most_reserved_bytes(const struct memory_facts *memory)
+{
+    return memory->peak_reserved_bytes > memory->first_peak_reserved_bytes
+               ? memory->peak_reserved_bytes
+               : memory->first_peak_reserved_bytes;
+}
+
+/* What is used less what there is: the class that has the least left is shown. Of classes that hold
+   the same only the first was watched: the others have used nothing. */
+static int64_t memory_over_bytes(const struct memory_facts *memory, const struct gpu *gpu)
+{
+    return most_reserved_bytes(memory) + gpu->context_bytes - gpu->memory_bytes;
+}
+
+static int32_t fullest_class(const struct layout *layout, const struct facts *facts)
+{
+    int32_t fullest = 0;
+    for (int32_t i = 1; i < layout->class_count; i++) {
+        const struct memory_facts *memory = facts_memory(facts, i);
+        if (memory->first_peak.active_bytes + memory->peak.active_bytes > 0 &&
+            memory_over_bytes(memory, layout->classes[i].gpu) >
+                memory_over_bytes(facts_memory(facts, fullest), layout->classes[fullest].gpu))
+            fullest = i;
+    }
+    return fullest;
+}
+
+/* The phase of the step in whose operations `op` stands. */
+static const char *phase_of(const struct program *program, const struct op *op)
+{
+    const char *phase = "prologue";
+    for (int32_t i = 0; i < program->step.count; i++) {
+        const struct op *at = &program->step.items[i];
+        if (at->kind == OP_MARK) {
+            static const char *const phases[MARK_COUNT] = {[MARK_STEP_BEGIN] = "begin of step",
+                                                           [MARK_FORWARD_BEGIN] = "forward",
+                                                           [MARK_FORWARD_END] = "backward",
+                                                           [MARK_BACKWARD_END] = "optimizer",
+                                                           [MARK_STEP_END] = "end of step"};
+            phase = phases[at->index];
+        }
+        if (at == op)
+            return phase;
+    }
+    return op == NULL ? "begin of step" : "prologue";
+}
+
+/* What is issued next behind an allocation of the step: the work it is for. */
+static const char *operation_behind(const struct program *program, const struct op *op)
+{
+    const struct op *end = program->step.items + program->step.count;
+    if (op == NULL || op < program->step.items || op >= end)
+        return "none";
+    for (; op < end; op++) {
+        if (op->kind == OP_SEGMENT)
+            return program->segments.items[op->index].name;
+        if (op->kind == OP_COLLECTIVE)
+            return collective_op_name(program->collectives.items[op->index].op);
+    }
+    return "none";
+}
+
+static void fill_peak_place(const struct experiment *experiment, const struct memory_peak *peak,
+                            struct outcome *outcome)
+{
+    const struct program *program = experiment->program;
+    const bool has_unit = peak->op != NULL && peak->op->unit >= 0;
+    outcome->peak_at = peak->tensor != NULL ? peak->tensor->name : "held since the step before";
+    outcome->peak_phase = phase_of(program, peak->op);
+    outcome->peak_unit = has_unit ? program->units.items[peak->op->unit].name : "outside units";
+    outcome->peak_operation = operation_behind(program, peak->op);
+    outcome->peak_time_s = s_from_ps(peak->step_ps);
+}
+
+static void fill_memory_units(struct experiment *experiment, const struct memory_peak *peak,
+                              struct outcome *outcome)
+{
+    const struct program *program = experiment->program;
+    const int32_t count = program->units.count;
+    outcome->memory_units = ARENA_ARRAY(&experiment->arena, struct outcome_memory_unit, count + 1);
+    for (int32_t i = 0; i <= count; i++) {
+        const char *name = i < count ? program->units.items[i].name : "outside units";
+        if (peak->by_unit[i] != 0)
+            outcome->memory_units[outcome->memory_unit_count++] =
+                (struct outcome_memory_unit){.name = name, .bytes = peak->by_unit[i]};
+    }
+}
+
+static void fill_memory(struct experiment *experiment, const struct facts *facts,
                         struct outcome *outcome)
 {
     const struct layout *layout = &experiment->layout;
-    const struct memory_facts *largest = facts_memory(facts, 0);
-    const struct gpu *gpu = layout->classes[0].gpu;
-    for (int32_t i = 1; i < layout->class_count; i++) {
-        const struct memory_facts *memory = facts_memory(facts, i);
-        if (memory_over_bytes(memory, layout->classes[i].gpu) <= memory_over_bytes(largest, gpu))
-            continue;
-        largest = memory;
-        gpu = layout->classes[i].gpu;
-    }
-    const struct program *program = experiment->program;
-    int64_t communicators = 0;
-    for (int32_t i = 0; i < program->communicators.count; i++)
-        if (program->communicators.items[i].group.ranks > 1)
-            communicators += gpu->communicator_bytes;
-    outcome->peak_active_bytes = largest->peak_active_bytes;
-    outcome->peak_reserved_bytes = largest->peak_reserved_bytes;
-    outcome->first_step_peak_active_bytes = largest->first_step_peak_active_bytes;
+    const int32_t class_idx = fullest_class(layout, facts);
+    const struct memory_facts *memory = facts_memory(facts, class_idx);
+    const struct gpu *gpu = layout->classes[class_idx].gpu;
+    const double steps = (double)experiment->simulate.steps;
+    const int64_t communicators = communicator_bytes(experiment, gpu);
+    outcome->peak_active_bytes = memory->peak.active_bytes;
+    outcome->peak_reserved_bytes = memory->peak_reserved_bytes;
     outcome->peak_allocated_bytes = program_peak_allocated_bytes(
-        program, (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
+        experiment->program,
+        (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
+    outcome->first_step_peak_active_bytes = memory->first_peak.active_bytes;
+    outcome->first_step_peak_reserved_bytes = memory->first_peak_reserved_bytes;
+    outcome->alloc_retries = (double)memory->retry_count / steps;
+    outcome->alloc_retry_s = s_from_ps(memory->retry_ps) / steps;
     for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++)
-        outcome->peak_composition[i] = largest->peak_composition[i];
+        outcome->peak_composition[i] = memory->peak.by_category[i];
     outcome->peak_composition[MEMORY_CONTEXT] = gpu->context_bytes;
     outcome->peak_composition[MEMORY_COMMUNICATORS] = communicators;
     outcome->peak_composition[MEMORY_CACHED] =
-        largest->peak_reserved_bytes - largest->peak_active_bytes;
-    outcome->peak_device_bytes = largest->peak_reserved_bytes + gpu->context_bytes + communicators;
+        memory->peak_reserved_bytes - memory->peak.active_bytes;
+    outcome->peak_device_bytes = memory->peak_reserved_bytes + gpu->context_bytes + communicators;
     outcome->memory_capacity_bytes = gpu->memory_bytes;
-    const int64_t over_bytes = outcome->peak_device_bytes - outcome->memory_capacity_bytes;
+    const int64_t over_bytes = most_reserved_bytes(memory) + gpu->context_bytes + communicators -
+                               outcome->memory_capacity_bytes;
     outcome->memory_over_bytes = over_bytes > 0 ? over_bytes : 0;
-    outcome->fits = over_bytes <= 0 && fill_host_memory(experiment, outcome);
-    outcome->peak_at = largest->peak_tensor != NULL ? largest->peak_tensor : "";
+    outcome->fits = fill_host_memory(experiment, outcome) && over_bytes <= 0;
+    fill_peak_place(experiment, &memory->peak, outcome);
+    fill_memory_units(experiment, &memory->peak, outcome);
 }
 
 static void fill_units(struct experiment *experiment, const struct facts *facts, int32_t class_idx,

@@ -155,16 +155,16 @@ static void setup_module(struct ddp_builder *builder, int32_t index, int32_t lik
         fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "cast_weights(%s)", name),
                               .bytes = casts ? kind->numel * param_bytes(fsdp) : 0,
                               .category = MEMORY_UNSHARDED_PARAMETERS,
-                              .unit = fsdp->modules[index].unit,
-                              .pieces = kind->param_count});
+                              .unit = fsdp->modules[index].unit});
+    fsdp_split_module_grads(fsdp, module->weights, index);
     module->grads = fsdp_add_tensor(
         fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "gradients(%s)", name),
                               .bytes = fsdp->settings->ddp.gradient_as_bucket_view
                                            ? 0
                                            : kind->numel * stored_bytes(fsdp),
                               .category = MEMORY_GRADIENTS,
-                              .unit = fsdp->modules[index].unit,
-                              .pieces = kind->param_count});
+                              .unit = fsdp->modules[index].unit});
+    fsdp_split_module_grads(fsdp, module->grads, index);
 }
 
 static void setup_modules(struct ddp_builder *builder)

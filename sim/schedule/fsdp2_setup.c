@@ -85,12 +85,12 @@ static void setup_unit_tensors(struct fsdp2_builder *builder, int32_t index)
                              MEMORY_UNSHARDED_PARAMETERS, FSDP2_COPY_IN);
     unit->params = fsdp_add_unit_tensor(fsdp, index, "params", padded * param_bytes,
                                         MEMORY_UNSHARDED_PARAMETERS, FSDP2_COMPUTE);
-    fsdp_set_pieces(fsdp, unit->params, unit->common->param_count);
+    fsdp_split_by_param(fsdp, unit->params, index, false, 1);
     unit->kept_grads =
         fsdp_add_unit_tensor(fsdp, index, "accumulated_grads",
                              fsdp_keeps_unsharded(fsdp) ? sizes->trained * reduce_bytes : 0,
                              MEMORY_UNSHARDED_GRADIENTS, FSDP2_COMPUTE);
-    fsdp_set_pieces(fsdp, unit->kept_grads, sizes->trained_count);
+    fsdp_split_by_param(fsdp, unit->kept_grads, index, true, 1);
     unit->reduce_input = fsdp_add_unit_tensor(fsdp, index, "reduce_scatter_input",
                                               sizes->reduced_padded * reduce_bytes,
                                               MEMORY_REDUCE_BUFFERS, FSDP2_COMPUTE);
@@ -166,7 +166,7 @@ static void setup_slice(struct fsdp2_builder *builder, int32_t index)
     const int32_t count = unit->common->param_count;
     unit->post_forward_shard = fsdp_add_unit_tensor(fsdp, index, "post_forward_shard", bytes,
                                                     MEMORY_UNSHARDED_PARAMETERS, FSDP2_COMPUTE);
-    fsdp_set_pieces(fsdp, unit->post_forward_shard, count);
+    fsdp_split_by_param(fsdp, unit->post_forward_shard, index, false, 1);
     unit->keep_slice = fsdp_add_param_passes(fsdp, index, "keep_slice", KERNEL_COPY_OUT, param,
                                              2 * (double)bytes, count);
     unit->copy_in_slice =

@@ -84,12 +84,6 @@ int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const 
                                                       .host_cost = HOST_KERNEL});
 }
 
-void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces)
-{
-    if (tensor >= 0)
-        builder->program->tensors.items[tensor].pieces = pieces;
-}
-
 const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_unit *unit = &builder->units[index];

@@ -13,13 +13,11 @@ void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
         builder->program->host.parameters += unit->sizes.stored_bytes;
         return;
     }
-    fsdp_hold(builder,
-              fsdp_add_tensor(builder, (struct tensor){.name = arena_printf(
-                                                           builder->arena, "shard(%s)", unit->name),
-                                                       .bytes = unit->sizes.stored_bytes,
-                                                       .category = MEMORY_PARAMETERS,
-                                                       .unit = index,
-                                                       .pieces = pieces}));
+    const int32_t shard = fsdp_add_unit_tensor(builder, index, "shard", unit->sizes.stored_bytes,
+                                               MEMORY_PARAMETERS, FSDP_COMPUTE);
+    if (pieces > 1)
+        fsdp_split_by_param(builder, shard, index, false, 1);
+    fsdp_hold(builder, shard);
 }
 
 int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, bool is_backward,
@@ -82,33 +80,38 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     const uint8_t category = is_loss ? MEMORY_LOGITS : MEMORY_ACTIVATIONS;
     const uint8_t temp_category = is_loss ? MEMORY_LOGITS : MEMORY_TEMPORARIES;
     const int32_t unit = module->unit;
-    module->saved =
-        fsdp_add_tensor(builder, (struct tensor){.name = arena_printf(arena, "saved(%s)", name),
-                                                 .bytes = kind->saved_bytes,
-                                                 .category = category,
-                                                 .unit = unit});
+    module->saved = fsdp_add_tensor(
+        builder, (struct tensor){.name = arena_printf(arena, "saved(%s)", name),
+                                 .bytes = kind->saved_bytes,
+                                 .pieces = fsdp_piece_count(kind, kind->saved_bytes),
+                                 .category = category,
+                                 .unit = unit});
+    /* The block's input is kept already. */
+    const int64_t recomputed =
+        kind->is_recomputed ? kind->recompute_saved_bytes - kind->saved_bytes : 0;
     module->recomputed = fsdp_add_tensor(
         builder, (struct tensor){.name = arena_printf(arena, "recomputed(%s)", name),
-                                 /* The block's input is kept already. */
-                                 .bytes = kind->is_recomputed
-                                              ? kind->recompute_saved_bytes - kind->saved_bytes
-                                              : 0,
+                                 .bytes = recomputed,
+                                 .pieces = fsdp_piece_count(kind, recomputed),
                                  .category = category,
                                  .unit = unit});
     module->forward_temp = fsdp_add_tensor(
         builder, (struct tensor){.name = arena_printf(arena, "forward_temp(%s)", name),
                                  .bytes = kind->forward_temp_bytes,
+                                 .pieces = fsdp_piece_count(kind, kind->forward_temp_bytes),
                                  .category = temp_category,
                                  .unit = unit});
     module->backward_temp = fsdp_add_tensor(
         builder, (struct tensor){.name = arena_printf(arena, "backward_temp(%s)", name),
                                  .bytes = kind->backward_temp_bytes,
+                                 .pieces = fsdp_piece_count(kind, kind->backward_temp_bytes),
                                  .category = temp_category,
                                  .unit = unit});
     module->grads = -1;
     if (module->path_units == NULL)
         module->grads = fsdp_add_module_grads(builder, name, unit, kind->numel - kind->frozen_numel,
                                               kind->param_count - kind->frozen_count);
+    fsdp_split_module_grads(builder, module->grads, index);
     /* The head's output is the logits; its gradient is as large. Hidden states are counted by the
        blocks that save them. */
     const int64_t logits_bytes = kind->role == MODULE_HEAD ? kind->output_bytes : 0;

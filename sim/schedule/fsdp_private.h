@@ -119,7 +119,6 @@ int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const cha
 /* … of so many bytes in all, in so many kernels: one a parameter. */
 int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const char *what,
                               enum kernel_kind kind, enum dtype dtype, double bytes, int32_t count);
-void fsdp_set_pieces(struct fsdp_builder *builder, int32_t tensor, int32_t pieces);
 /* The unit in the program's table; its bytes follow from the padded size. */
 const struct unit *fsdp_list_unit(struct fsdp_builder *builder, int32_t unit);
 /* Held from the prologue to the end. */
@@ -172,6 +171,16 @@ bool fsdp_recompute_leaves(const struct fsdp_builder *builder, int32_t run, int3
 const struct module_kind *fsdp_kind(const struct fsdp_builder *builder, int32_t module);
 /* The shard of a unit, which stays, as so many allocations. */
 void fsdp_add_shard(struct fsdp_builder *builder, int32_t unit, int32_t pieces);
+
+/* fsdp_parts.c; a tensor of -1 stays none. */
+/* A tensor of a unit as allocations, one a parameter, or `copies` of each. */
+void fsdp_split_by_param(struct fsdp_builder *builder, int32_t tensor, int32_t unit,
+                         bool is_trained_only, int32_t copies);
+void fsdp_split_module_grads(struct fsdp_builder *builder, int32_t tensor, int32_t module);
+/* Tensors that so many bytes of a module's activations are. */
+int32_t fsdp_piece_count(const struct module_kind *kind, int64_t bytes);
+
+/* fsdp_modules.c */
 /* Tensors and segments of the modules, and the workspace of the GEMM library. */
 void fsdp_add_modules(struct fsdp_builder *builder);
 void fsdp_add_workspace(struct fsdp_builder *builder);

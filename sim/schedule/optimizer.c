@@ -113,6 +113,9 @@ void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
                      .category = MEMORY_OPTIMIZER,
                      .unit = index,
                      .pieces = (int32_t)update->states * unit->optimizer_tensors});
+    /* A state of each parameter, where the optimizer sees them one by one. */
+    if (unit->optimizer_tensors == unit->sizes.trained_count)
+        fsdp_split_by_param(builder, unit->optimizer_state, index, true, (int32_t)update->states);
 }
 
 /* Of all units: elements of the shard, tensors, and the largest mean tensor of a unit. */

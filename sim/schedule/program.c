@@ -28,6 +28,14 @@ const char *memory_category_name(enum memory_category category)
     return names[category];
 }
 
+int32_t program_communicator_count(const struct program *program)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < program->communicators.count; i++)
+        count += program->communicators.items[i].group.ranks > 1 ? 1 : 0;
+    return count;
+}
+
 static void dump_tables(const struct program *program, FILE *file)
 {
     fprintf(file, "program %s\n", program->policy);

@@ -150,13 +150,20 @@ enum memory_category {
 };
 const char *memory_category_name(enum memory_category category); /* "unsharded_parameters" */
 
+struct tensor_part { /* so many equal allocations */
+    int64_t bytes;
+    int32_t count;
+};
+
 struct tensor {
     const char *name;
     int64_t bytes; /* requested; the allocator rounds to 512 */
     uint8_t category;
     uint8_t stream; /* whose pool */
     int32_t unit;
-    int32_t pieces; /* this many equal allocations (one a parameter); at least 1 */
+    int32_t pieces;                  /* this many equal allocations (one a parameter); at least 1 */
+    const struct tensor_part *parts; /* these instead, in this order; NULL: pieces */
+    int32_t part_count;
 };
 
 struct unit { /* one FSDP communication group */
@@ -227,6 +234,9 @@ bool op_plays_in(const struct op *op, int32_t step);
 /* Most that is allocated at once in steady state (steps 1, 2, ...; of a single step, in that), as
    torch.cuda.max_memory_allocated() counts it: freed when the host frees (program_memory.c). */
 int64_t program_peak_allocated_bytes(const struct program *program, int32_t steps);
+
+/* Those of more than one rank: what NCCL makes. */
+int32_t program_communicator_count(const struct program *program);
 
 /* Text, one line an operation, tables first: for reading, diffing, golden tests. */
 void program_dump(const struct program *program, FILE *file);

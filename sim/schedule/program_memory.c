@@ -10,12 +10,21 @@
  */
 #include "schedule/program.h"
 
-int64_t tensor_allocated_bytes(const struct tensor *tensor)
+static int64_t rounded(int64_t bytes)
 {
     enum { BLOCK = 512 };
+    return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+int64_t tensor_allocated_bytes(const struct tensor *tensor)
+{
     const int64_t pieces = tensor->pieces > 1 ? tensor->pieces : 1;
-    const int64_t piece_bytes = (tensor->bytes + pieces - 1) / pieces;
-    return pieces * ((piece_bytes + BLOCK - 1) / BLOCK * BLOCK);
+    if (tensor->parts == NULL)
+        return pieces * rounded((tensor->bytes + pieces - 1) / pieces);
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < tensor->part_count; i++)
+        bytes += tensor->parts[i].count * rounded(tensor->parts[i].bytes);
+    return bytes;
 }
 
 bool op_plays_in(const struct op *op, int32_t step)

@@ -14,8 +14,8 @@ static void add_kept_grads(struct zero_builder *builder)
                 .name = arena_printf(fsdp->arena, "gradients(%s)", fsdp->model->modules[i].name),
                 .bytes = builder->stage == 1 ? kind->numel * zero_param_bytes(builder) : 0,
                 .category = MEMORY_GRADIENTS,
-                .unit = fsdp->modules[i].unit,
-                .pieces = kind->param_count});
+                .unit = fsdp->modules[i].unit});
+        fsdp_split_module_grads(fsdp, builder->kept_grads[i], i);
     }
 }
 

@@ -23,7 +23,7 @@
 #include "base/diag.h"
 #include "run/outcome.h"
 
-enum { STORE_SCHEMA_VERSION = 1 };
+enum { STORE_SCHEMA_VERSION = 2 };
 
 struct store;
 

@@ -15,7 +15,7 @@
 enum {
     STORE_APPLICATION_ID = 0x66736470, /* "fsdp", bytes 68 to 71 of the file */
     STORE_BUSY_MS = 5000,
-    STORE_TABLE_COUNT = 7,
+    STORE_TABLE_COUNT = 8,
 };
 
 struct store_table {

@@ -25,17 +25,12 @@ static void see_mark(void *context, int64_t now_ps, int32_t class_idx, int32_t s
     seen->mark_ps[class_idx][step + 1][mark] = now_ps;
 }
 
-static void see_memory(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                       const struct tensor *tensor, int64_t delta_bytes)
+static void see_memory(void *context, const struct memory_change *change)
 {
-    (void)time_ps;
-    (void)class_idx;
-    (void)step;
-    (void)tensor;
     struct seen *seen = context;
-    seen->held_bytes += delta_bytes;
-    if (delta_bytes < 0)
-        seen->freed_bytes -= delta_bytes;
+    seen->held_bytes += change->delta_bytes;
+    if (change->delta_bytes < 0)
+        seen->freed_bytes -= change->delta_bytes;
 }
 
 static void see_use(void *context, int64_t now_ps, int32_t resource, double amount, int64_t busy_ps)

@@ -110,14 +110,9 @@ static void look_use(void *context, int64_t now_ps, int32_t resource, double amo
     ++*(int64_t *)context;
 }
 
-static void look_memory(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                        const struct tensor *tensor, int64_t delta_bytes)
+static void look_memory(void *context, const struct memory_change *change)
 {
-    (void)time_ps;
-    (void)class_idx;
-    (void)step;
-    (void)tensor;
-    (void)delta_bytes;
+    (void)change;
     ++*(int64_t *)context;
 }
 

@@ -58,17 +58,14 @@ static void told_used(void *context, int64_t now_ps, int32_t resource, double am
     told->busy_ps[resource] += busy_ps;
 }
 
-static void told_memory(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                        const struct tensor *tensor, int64_t delta_bytes)
+static void told_memory(void *context, const struct memory_change *change)
 {
-    (void)class_idx;
-    (void)tensor;
     struct told *told = context;
     if (told->memory_count == 32)
         return;
-    told->memory_at_ps[told->memory_count] = time_ps;
-    told->memory_step[told->memory_count] = step;
-    told->memory_bytes[told->memory_count++] = delta_bytes;
+    told->memory_at_ps[told->memory_count] = change->time_ps;
+    told->memory_step[told->memory_count] = change->step;
+    told->memory_bytes[told->memory_count++] = change->delta_bytes;
 }
 
 static void told_mark(void *context, int64_t now_ps, int32_t class_idx, int32_t step,

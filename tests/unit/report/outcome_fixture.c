@@ -67,6 +67,11 @@ static void fill_lists(struct arena *arena, struct outcome *outcome)
     outcome->links = arena_alloc(arena, sizeof(links));
     memcpy(outcome->links, links, sizeof(links));
     outcome->link_count = 1;
+    static const struct outcome_memory_unit memory_units[] = {{"layers.31", 1610612736},
+                                                              {"outside units", 67108864}};
+    outcome->memory_units = arena_alloc(arena, sizeof(memory_units));
+    memcpy(outcome->memory_units, memory_units, sizeof(memory_units));
+    outcome->memory_unit_count = 2;
 }
 
 static void fill_texts(struct arena *arena, struct outcome *outcome)
@@ -91,6 +96,9 @@ static void fill_memory(struct outcome *outcome)
     outcome->peak_reserved_bytes = gib_mib(68, 256);
     outcome->peak_device_bytes = gib_mib(71, 256);
     outcome->first_step_peak_active_bytes = gib_mib(61, 0) + 7;
+    outcome->first_step_peak_reserved_bytes = gib_mib(66, 512);
+    outcome->alloc_retries = 1.5;
+    outcome->alloc_retry_s = 0.1875;
     outcome->memory_capacity_bytes = gib_mib(79, 512);
     outcome->memory_over_bytes = 0;
     outcome->fits = true;
@@ -98,7 +106,11 @@ static void fill_memory(struct outcome *outcome)
     outcome->peak_composition[MEMORY_OPTIMIZER] = gib_mib(4, 20);
     outcome->peak_composition[MEMORY_ACTIVATIONS] = gib_mib(57, 482);
     outcome->peak_composition[MEMORY_CONTEXT] = gib_mib(7, 768);
-    outcome->peak_at = "unit root, logits";
+    outcome->peak_at = "saved(layers.31)";
+    outcome->peak_phase = "backward";
+    outcome->peak_unit = "layers.31";
+    outcome->peak_operation = "layers.*.backward";
+    outcome->peak_time_s = 1.1875;
 }
 
 void outcome_fixture(struct arena *arena, struct outcome *outcome)

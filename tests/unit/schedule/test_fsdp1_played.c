@@ -89,13 +89,12 @@ struct held {
     bool is_forward;
 };
 
-static void held_changed(void *context, int64_t time_ps, int32_t class_idx, int32_t step,
-                         const struct tensor *tensor, int64_t delta_bytes)
+static void held_changed(void *context, const struct memory_change *change)
 {
-    (void)time_ps, (void)class_idx, (void)step;
+    const struct tensor *tensor = change->tensor;
     struct held *held = context;
     int64_t *now = &held->now_bytes[tensor->category];
-    *now += delta_bytes;
+    *now += change->delta_bytes;
     if (*now > held->most_bytes[tensor->category])
         held->most_bytes[tensor->category] = *now;
     const int64_t params = held->now_bytes[MEMORY_UNSHARDED_PARAMETERS];
