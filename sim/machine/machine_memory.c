@@ -25,14 +25,6 @@ void shapes_set_up(struct machine *machine, struct score *score)
     }
 }
 
-/* What the driver can give the allocator: the GPU's memory less what lives beside it. */
-static int64_t memory_limit(const struct class_state *class)
-{
-    const struct gpu *gpu = class->rank_class->gpu;
-    return gpu->memory_bytes - gpu->context_bytes -
-           program_communicator_count(class->score->program) * gpu->communicator_bytes;
-}
-
 static bool is_played_already(const struct machine *machine, const struct class_state *class)
 {
     for (int32_t i = 0; i < class->idx; i++)
@@ -56,7 +48,7 @@ void class_memory_set_up(struct machine *machine, struct class_state *class)
     allocator_init(&class->held->allocator, machine->arena, &setup->allocator,
                    program->streams.count);
     if (setup->limits_memory)
-        class->held->allocator.limit_bytes = memory_limit(class);
+        class->held->allocator.limit_bytes = program_memory_limit(program, class->rank_class->gpu);
 }
 
 static void memory_tell(struct machine *machine, const struct class_state *class, int64_t time_ps,

@@ -476,43 +476,6 @@ enum status experiment_build(struct experiment *experiment)
     return build_layout(experiment);
 }
 
-enum status experiment_play(struct experiment *experiment, struct outcome *outcome)
-{
-    const struct program *program = experiment->program;
-    const int32_t warmup = (int32_t)experiment->simulate.warmup_steps;
-    const int32_t steps = (int32_t)experiment->simulate.steps;
-    struct facts *facts =
-        facts_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
-    struct observer observers[2] = {facts_observer(facts)};
-    if (experiment->keeps_journal) {
-        experiment->journal =
-            journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
-        observers[1] = journal_observer(experiment->journal);
-    }
-    const struct machine_setup setup = {.layout = &experiment->layout,
-                                        .programs = &program,
-                                        .program_count = 1,
-                                        .network = (enum network_mode)experiment->simulate.network,
-                                        .ideal = experiment->ideal,
-                                        .steps = warmup + steps,
-                                        .tie_seed = experiment->tie_seed,
-                                        .observers = observers,
-                                        .observer_count = experiment->keeps_journal ? 2 : 1};
-    struct machine_result result = {0};
-    const enum status status = machine_play(&experiment->arena, &setup, &result, experiment->diag);
-    if (status != STATUS_OK)
-        return status;
-    facts_close(facts);
-    if (experiment->keeps_journal)
-        journal_close(experiment->journal);
-    outcome_build(experiment, facts, &result, outcome);
-    if (outcome->step_time_s > 0)
-        return STATUS_OK;
-    config_error(&experiment->config, "model", "a step needs some compute or communication",
-                 "the step does no work: its time is zero");
-    return STATUS_INPUT;
-}
-
 double experiment_flop_per_token(const struct experiment *experiment, int convention)
 {
     const struct model *model = experiment->model;

@@ -50,6 +50,12 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
     int base_dtype; /* 0: param_dtype; else enum dtype + 1 */
 };
 
+struct allocator_config { /* as PYTORCH_CUDA_ALLOC_CONF names them */
+    bool expandable_segments;
+    int64_t max_split_size_mb; /* 0: none */
+    int roundup_power2_divisions;
+};
+
 struct train_config {
     int64_t seq_len, decoder_seq_len, micro_batch, grad_accum, global_batch;
     struct precision_config precision;
@@ -61,8 +67,9 @@ struct train_config {
     int experts;   /* enum expert_impl */
     struct loss_config loss;
     struct lora_config lora; /* rank 0: all parameters are trained */
-    int64_t host_syncs;      /* in the forward of each block */
-    double max_grad_norm;    /* 0: no clipping */
+    struct allocator_config allocator;
+    int64_t host_syncs;   /* in the forward of each block */
+    double max_grad_norm; /* 0: no clipping */
     bool compile;
     int fused_kernels; /* enum fused_kernels */
 };

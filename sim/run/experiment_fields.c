@@ -153,6 +153,45 @@ static const struct field_table loss_table = {.name = "loss",
                                               .fields = loss_fields,
                                               .struct_bytes = sizeof(struct loss_config)};
 
+static const struct choice max_split_choices[] = {{"none", 0, "blocks of any size are split"}, {0}};
+
+static const struct choice division_choices[] = {{"none", 0, "sizes are rounded to 512 B"},
+                                                 {"2", 2, NULL},
+                                                 {"4", 4, NULL},
+                                                 {"8", 8, NULL},
+                                                 {"16", 16, NULL},
+                                                 {"32", 32, NULL},
+                                                 {"64", 64, NULL},
+                                                 {0}};
+
+static const struct field allocator_fields[] = {
+    {.key = "expandable_segments",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct allocator_config, expandable_segments),
+     .default_text = "false",
+     .help = "segments grow page by page instead of being asked for one by one"},
+    {.key = "max_split_size_mb",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct allocator_config, max_split_size_mb),
+     .default_text = "none",
+     .min = 21,
+     .max = 1 << 20,
+     .choices = max_split_choices,
+     .help = "MiB from which on a block is not split"},
+    {.key = "roundup_power2_divisions",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct allocator_config, roundup_power2_divisions),
+     .default_text = "none",
+     .choices = division_choices,
+     .help = "steps between two powers of two that sizes are rounded up to"},
+    {0}};
+
+static const struct field_table allocator_table = {
+    .name = "allocator",
+    .help = "PyTorch's caching allocator, as PYTORCH_CUDA_ALLOC_CONF sets it",
+    .fields = allocator_fields,
+    .struct_bytes = sizeof(struct allocator_config)};
+
 static const struct choice quantization_choices[] = {
     {"none", QUANTIZE_NONE, "the base in base_dtype"},
     {"nf4", QUANTIZE_NF4, "linear layers of the blocks in 4 bits (bitsandbytes, torchao): QLoRA"},
@@ -322,6 +361,11 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_config, lora),
      .table = &lora_table,
      .help = "adapters on a frozen base"},
+    {.key = "allocator",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct train_config, allocator),
+     .table = &allocator_table,
+     .help = "the caching allocator of GPU memory"},
     {.key = "max_grad_norm",
      .kind = FIELD_REAL,
      .offset = offsetof(struct train_config, max_grad_norm),

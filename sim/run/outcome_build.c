@@ -410,6 +410,13 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
             "does not fit by %s per GPU; times assume it did: try activation_checkpointing: "
             "full, a smaller micro_batch, or more GPUs",
             over);
+    } else if (outcome->alloc_retries > 0) {
+        warnings[outcome->warning_count++] = arena_printf(
+            &experiment->arena,
+            "GPU memory is used up %.3g times a step: the allocator gives cached segments back and "
+            "asks again, %.3g ms; try train.allocator.expandable_segments: true, a smaller "
+            "micro_batch, fsdp1: limit_all_gathers",
+            outcome->alloc_retries, outcome->alloc_retry_s * 1e3);
     } else if ((double)outcome->peak_device_bytes >
                tight_share * (double)outcome->memory_capacity_bytes) {
         warnings[outcome->warning_count++] =

@@ -235,6 +235,9 @@ bool op_plays_in(const struct op *op, int32_t step);
    torch.cuda.max_memory_allocated() counts it: freed when the host frees (program_memory.c). */
 int64_t program_peak_allocated_bytes(const struct program *program, int32_t steps);
 
+/* What a GPU has for the caching allocator: its memory less context and communicators. */
+int64_t program_memory_limit(const struct program *program, const struct gpu *gpu);
+
 /* Those of more than one rank: what NCCL makes. */
 int32_t program_communicator_count(const struct program *program);
 

@@ -27,6 +27,12 @@ int64_t tensor_allocated_bytes(const struct tensor *tensor)
     return bytes;
 }
 
+int64_t program_memory_limit(const struct program *program, const struct gpu *gpu)
+{
+    return gpu->memory_bytes - gpu->context_bytes -
+           program_communicator_count(program) * gpu->communicator_bytes;
+}
+
 bool op_plays_in(const struct op *op, int32_t step)
 {
     if (step < 0)

@@ -193,6 +193,32 @@ static void test_random_programs(void)
     check_context(NULL);
 }
 
+/* A limit that is never reached: the same end, and it does not matter whether anyone looks. */
+static void test_limit_out_of_reach(void)
+{
+    for (uint32_t i = 0; i < PROGRAMS; i++) {
+        struct philox random;
+        struct toy toy;
+        struct seen seen;
+        philox_init(&random, SEED, i, 0, 4);
+        random_program(&random, &toy);
+        toy.observer_count = 0;
+        const struct machine_result free_of_limits = toy_play(&toy);
+        toy.limits_memory = true;
+        toy.cluster.gpu.memory_bytes = INT64_C(1) << 40;
+        const struct machine_result bare = toy_play(&toy);
+        watch(&toy, &seen);
+        const struct machine_result watched = toy_play(&toy);
+        check_context("seed %d, program %u", SEED, i);
+        bool is_good = CHECK_INT(bare.end_ps, free_of_limits.end_ps);
+        is_good &= CHECK_U64(watched.fingerprint, bare.fingerprint);
+        toy_release(&toy);
+        if (!is_good)
+            break;
+    }
+    check_context(NULL);
+}
+
 /* Alone on its stream, a segment ends at max over i (issue_i + Σ_{j>=i} t_j). */
 static void test_segment_closed_form(void)
 {
@@ -348,11 +374,9 @@ static void test_journal(void)
 }
 
 static const struct check_case cases[] = {
-    {"random programs", test_random_programs},
-    {"journal", test_journal},
-    {"segment closed form", test_segment_closed_form},
-    {"folded or not", test_folded_or_not},
-    {0},
+    {"random programs", test_random_programs},         {"journal", test_journal},
+    {"segment closed form", test_segment_closed_form}, {"folded or not", test_folded_or_not},
+    {"a limit out of reach", test_limit_out_of_reach}, {0},
 };
 
 int main(int argc, char **argv)

@@ -152,6 +152,8 @@ enum status toy_try_play(struct toy *toy, struct machine_result *result)
                                         .program_count = toy->program_count,
                                         .network = toy->network,
                                         .ideal = toy->ideal,
+                                        .allocator = toy->allocator,
+                                        .limits_memory = toy->limits_memory,
                                         .steps = toy->steps,
                                         .tie_seed = toy->tie_seed,
                                         .observers = toy->observers,

@@ -26,6 +26,8 @@ struct toy {
     struct ideal ideal;
     enum network_mode network;
     int32_t steps;
+    bool limits_memory; /* to cluster.gpu.memory_bytes */
+    struct allocator_settings allocator;
     uint64_t tie_seed;
     struct observer observers[2];
     int32_t observer_count;

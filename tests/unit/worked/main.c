@@ -12,6 +12,7 @@ int main(int argc, char **argv)
                                          {"cases in time", cases_time_cases},
                                          {"cases in memory", cases_memory_cases},
                                          {"network", network_cases},
+                                         {"reserved", reserved_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }

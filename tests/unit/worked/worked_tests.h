@@ -23,5 +23,6 @@ extern const struct check_case cases_cases[];
 extern const struct check_case cases_time_cases[];
 extern const struct check_case cases_memory_cases[];
 extern const struct check_case network_cases[];
+extern const struct check_case reserved_cases[];
 
 #endif

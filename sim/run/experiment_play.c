@@ -1,0 +1,107 @@
+/*
+ * run/experiment_play.c: program → machine → observers → outcome.
+ *
+ * A run is played with unlimited memory. Where the caching allocator reserved more than the GPU
+ * has, but the program never held as much, it is played again within the GPU's memory: cached
+ * segments are given back when the driver has no more (retries, machine/machine_retry.c), which
+ * takes time. When no retry helps the first play stands: it does not fit, and shows by how much.
+ * Retries settle over some steps, so that at least RETRY_WARMUP steps come before the reported
+ * ones, unless the first step itself is asked for (warmup_steps: 0).
+ */
+#include "run/experiment_private.h"
+
+enum { RETRY_WARMUP = 3 };
+
+struct play {
+    struct facts *facts;
+    struct journal *journal; /* NULL: not asked for */
+    struct machine_result result;
+};
+
+static struct allocator_settings allocator_settings_of(const struct experiment *experiment)
+{
+    const struct allocator_config *config = &experiment->train.allocator;
+    return (struct allocator_settings){
+        .expandable_segments = config->expandable_segments,
+        .max_split_size_bytes = config->max_split_size_mb * (INT64_C(1) << 20),
+        .roundup_power2_divisions = config->roundup_power2_divisions};
+}
+
+static enum status play_once(struct experiment *experiment, bool limits_memory, struct play *play)
+{
+    const struct program *program = experiment->program;
+    int32_t warmup = (int32_t)experiment->simulate.warmup_steps;
+    if (limits_memory && warmup > 0 && warmup < RETRY_WARMUP)
+        warmup = RETRY_WARMUP;
+    const int32_t steps = (int32_t)experiment->simulate.steps;
+    *play = (struct play){
+        .facts = facts_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps)};
+    struct observer observers[2] = {facts_observer(play->facts)};
+    if (experiment->keeps_journal) {
+        play->journal =
+            journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
+        observers[1] = journal_observer(play->journal);
+    }
+    const struct machine_setup setup = {.layout = &experiment->layout,
+                                        .programs = &program,
+                                        .program_count = 1,
+                                        .network = (enum network_mode)experiment->simulate.network,
+                                        .ideal = experiment->ideal,
+                                        .allocator = allocator_settings_of(experiment),
+                                        .limits_memory = limits_memory,
+                                        .steps = warmup + steps,
+                                        .tie_seed = experiment->tie_seed,
+                                        .observers = observers,
+                                        .observer_count = experiment->keeps_journal ? 2 : 1};
+    const enum status status =
+        machine_play(&experiment->arena, &setup, &play->result, experiment->diag);
+    if (status != STATUS_OK || play->result.is_out_of_memory)
+        return status;
+    facts_close(play->facts);
+    if (experiment->keeps_journal)
+        journal_close(play->journal);
+    return status;
+}
+
+/* More is reserved than there is, and less is held at once: what is freed and still in use by
+   another stream comes back when the host waits for it. */
+static bool may_retry(const struct experiment *experiment, const struct facts *facts)
+{
+    const struct layout *layout = &experiment->layout;
+    const int64_t held = program_peak_allocated_bytes(
+        experiment->program,
+        (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
+    bool is_short = false;
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        const struct memory_facts *memory = facts_memory(facts, i);
+        const int64_t limit = program_memory_limit(experiment->program, layout->classes[i].gpu);
+        if (held > limit)
+            return false;
+        is_short = is_short || memory->peak_reserved_bytes > limit ||
+                   memory->first_peak_reserved_bytes > limit;
+    }
+    return is_short;
+}
+
+enum status experiment_play(struct experiment *experiment, struct outcome *outcome)
+{
+    struct play play;
+    enum status status = play_once(experiment, false, &play);
+    if (status != STATUS_OK)
+        return status;
+    if (may_retry(experiment, play.facts)) {
+        struct play limited;
+        status = play_once(experiment, true, &limited);
+        if (status != STATUS_OK)
+            return status;
+        if (!limited.result.is_out_of_memory)
+            play = limited;
+    }
+    experiment->journal = play.journal;
+    outcome_build(experiment, play.facts, &play.result, outcome);
+    if (outcome->step_time_s > 0)
+        return STATUS_OK;
+    config_error(&experiment->config, "model", "a step needs some compute or communication",
+                 "the step does no work: its time is zero");
+    return STATUS_INPUT;
+}
