@@ -42,6 +42,7 @@ static void put_instant(struct trace *trace, const struct watch *watch,
                       "\"name\":\"[memory]\",\"dur\":0");
     put_time(trace, trace->host_pid, trace->host_pid, item->time_ps);
     arg_int(trace, "Total Allocated", watch->total);
+    arg_int(trace, "Total Reserved", item->reserved_bytes);
     arg_int(trace, "Bytes", item->delta_bytes);
     arg_int(trace, "Addr", (tensor + 1) << ADDRESS_BITS);
     arg_int(trace, "Device Type", 1);

@@ -85,6 +85,7 @@ static void test_breakdown(void)
             CHECK_INT(facts.twofold_correlations, 0);
             CHECK_TRUE(facts.kernels > 0 && facts.arrows > 0 && facts.instants > 0);
             CHECK_INT(facts.most_memory_bytes, played.outcome.peak_active_bytes);
+            CHECK_INT(facts.most_reserved_bytes, played.outcome.peak_reserved_bytes);
             check_context(NULL);
             check_sums(&facts, &played.outcome);
             free(bytes.items);

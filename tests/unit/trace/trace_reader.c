@@ -15,7 +15,7 @@ enum { NAME_BYTES = 96, MAX_DEPTH = 16 };
 /* The members of an event that are read. */
 struct event {
     char ph[4], cat[32], name[NAME_BYTES];
-    int64_t pid, tid, ts_ns, dur_ns, id, stream, correlation, total;
+    int64_t pid, tid, ts_ns, dur_ns, id, stream, correlation, total, reserved;
 };
 
 struct events {
@@ -121,7 +121,8 @@ static void keep_number(struct reader *reader, double value)
                 {"args", "stream", &event->stream, 1},
                 {"args", "correlation", &event->correlation, 1},
                 {"args", "total", &event->total, 1},
-                {"args", "Total Allocated", &event->total, 1}};
+                {"args", "Total Allocated", &event->total, 1},
+                {"args", "Total Reserved", &event->reserved, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (is_path(reader, rows[i].a, rows[i].b))
             *rows[i].slot = llround(value * rows[i].scale);
@@ -464,6 +465,8 @@ struct trace_facts trace_read(const void *bytes, int64_t count)
     for (int32_t i = 0; i < reader.events.count; i++) {
         const struct event *event = &reader.events.items[i];
         facts.instants += strcmp(event->name, "[memory]") == 0;
+        if (event->reserved > facts.most_reserved_bytes)
+            facts.most_reserved_bytes = event->reserved;
         if (event->total > facts.most_memory_bytes)
             facts.most_memory_bytes = event->total;
     }

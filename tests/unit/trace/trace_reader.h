@@ -25,6 +25,7 @@ struct trace_facts {
     int64_t crossing;     /* slices of a track that overlap without nesting */
     int64_t twofold_correlations;
     int64_t most_memory_bytes; /* counters and instants */
+    int64_t most_reserved_bytes;
     int64_t annotated_steps;
 };
 
