@@ -119,16 +119,22 @@ static void write_meeting(struct writer *writer, const struct op *op, enum tape_
     writer_add(writer, op->stream, kind, op)->value = (int32_t)writer->tape->turn_counts[queue]++;
 }
 
+static void pay_stream_op(struct writer *writer, const struct op *op)
+{
+    if ((op->flags & OP_UNCOSTED) == 0)
+        writer->clock_ps += writer->cost_ps[HOST_STREAM_OP];
+}
+
 static void write_record(struct writer *writer, const struct op *op, int32_t site)
 {
-    writer->clock_ps += writer->cost_ps[HOST_STREAM_OP];
+    pay_stream_op(writer, op);
     writer_add(writer, op->stream, TAPE_RECORD, op)->site = site;
     writer->last_record[op->index] = (struct binder){site, writer->step};
 }
 
 static void write_wait(struct writer *writer, const struct op *op)
 {
-    writer->clock_ps += writer->cost_ps[HOST_STREAM_OP];
+    pay_stream_op(writer, op);
     const struct binding binding = writer_bind(writer, op->index);
     if (binding.site < 0)
         return;

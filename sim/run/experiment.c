@@ -465,6 +465,7 @@ enum status experiment_build(struct experiment *experiment)
         .base_dtype = lora_base_dtype(train),
         .grad_accum = train->grad_accum,
         .host_syncs = train->host_syncs,
+        .hardware_queues = train->hardware_queues,
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_checkpoint_reentrant = train->checkpointing.reentrant,

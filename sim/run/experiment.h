@@ -68,8 +68,9 @@ struct train_config {
     struct loss_config loss;
     struct lora_config lora; /* rank 0: all parameters are trained */
     struct allocator_config allocator;
-    int64_t host_syncs;   /* in the forward of each block */
-    double max_grad_norm; /* 0: no clipping */
+    int64_t host_syncs;      /* in the forward of each block */
+    int64_t hardware_queues; /* CUDA_DEVICE_MAX_CONNECTIONS */
+    double max_grad_norm;    /* 0: no clipping */
     bool compile;
     int fused_kernels; /* enum fused_kernels */
 };

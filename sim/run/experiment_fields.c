@@ -344,6 +344,15 @@ static const struct field train_fields[] = {
      .max = 64,
      .help = "times the host waits for the GPU within the forward of each block, evenly spread: "
              "routing of experts (.tolist()), .item(), logging"},
+    {.key = "cuda_device_max_connections",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct train_config, hardware_queues),
+     .default_text = "8",
+     .min = 1,
+     .max = 32,
+     .help =
+         "hardware queues that streams are spread over (CUDA_DEVICE_MAX_CONNECTIONS): with fewer "
+         "queues than streams, operations of one queue begin in order of issue"},
     {.key = "rotary",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct train_config, rotary),

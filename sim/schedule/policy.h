@@ -165,7 +165,8 @@ struct policy_settings {
     struct group dp_group;           /* all that reduce gradients together: replicas too */
     enum dtype base_dtype;           /* what frozen parameters are kept in */
     int64_t grad_accum;
-    int64_t host_syncs; /* in the forward of each block (host_syncs.c) */
+    int64_t host_syncs;      /* in the forward of each block (host_syncs.c) */
+    int64_t hardware_queues; /* hardware_queues.c; 0: one a stream */
     bool is_compiled;
     bool is_checkpoint_per_child;
     bool is_checkpoint_reentrant; /* around the units: their hooks act in the recompute */

@@ -401,5 +401,7 @@ struct program *policy_build(struct arena *arena, const struct model *model,
 {
     struct program *program = build(arena, model, settings);
     program_add_host_syncs(arena, program, settings->host_syncs);
+    if (settings->hardware_queues > 0)
+        program_limit_queues(arena, program, settings->hardware_queues);
     return program;
 }

@@ -49,7 +49,8 @@ enum op_kind {
     OP_KIND_COUNT
 };
 
-enum op_flag { OP_FIRST_STEP = 1, OP_LATER_STEPS = 2 };
+/* OP_UNCOSTED: the host spends no time on it. */
+enum op_flag { OP_FIRST_STEP = 1, OP_LATER_STEPS = 2, OP_UNCOSTED = 4 };
 /* Pageable: host memory that is not pinned, staged by one core. */
 enum copy_kind {
     COPY_H2D,
@@ -224,6 +225,10 @@ struct program {
 /* The host waits `count` times in the forward of each block, and again where it is recomputed
    (host_syncs.c). Edits the program. */
 void program_add_host_syncs(struct arena *arena, struct program *program, int64_t count);
+
+/* Streams share `count` hardware queues (hardware_queues.c): nothing where each has its own. Edits
+   the program, last of all. */
+void program_limit_queues(struct arena *arena, struct program *program, int64_t count);
 
 /* What the allocator gives for a tensor: each piece rounded up to 512 bytes. */
 int64_t tensor_allocated_bytes(const struct tensor *tensor);

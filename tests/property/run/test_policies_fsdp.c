@@ -77,6 +77,15 @@ static const struct policy {
      false,
      false,
      false},
+    {"fsdp={wrap: block}; train.cuda_device_max_connections=1; train.host_syncs=1",
+     {0, 2},
+     {0, 1},
+     {0, 1},
+     {0, 0},
+     false,
+     false,
+     false,
+     false},
     {"fsdp={api: fsdp1}", {0, 2}, {0, 1}, {0, 1}, {0, 0}, true, false, false, false},
     {"fsdp={api: fsdp1, backward_prefetch: post, limit_all_gathers: false}",
      {0, 2},
@@ -314,9 +323,9 @@ static void test_matrix(void)
                     check_combination(&c, is_slow || count % 3 == 0);
                     count++;
                 }
-    /* Twelve policies on six models, five sizes, three precisions, four on three sizes; torchtitan
-       on four models. */
-    const int64_t all = 11 * 6 * 5 * 3 + 4 * 5 * 3 + 4 * 6 * 3 * 3;
+    /* Thirteen policies on six models, five sizes, three precisions, four on three sizes;
+       torchtitan on four models. */
+    const int64_t all = 12 * 6 * 5 * 3 + 4 * 5 * 3 + 4 * 6 * 3 * 3;
     CHECK_INT(count, is_slow ? all : (all + 1) / 2);
 }
 
