@@ -25,7 +25,8 @@
  * collectives on 8 H100.
  *
  * Left out: kernels that run when the collective starts (its blocks wait for free SMs), persistent
- * kernels whose grid is fixed at S whatever their tiles, kernels that need all SMs at once.
+ * kernels whose grid is fixed at S whatever their tiles. Kernels that need
+ * all SMs at once do not run beside collectives at all (machine_lane.c).
  */
 #ifndef FSDPSIM_CLUSTER_CONTENTION_H
 #define FSDPSIM_CLUSTER_CONTENTION_H

@@ -118,6 +118,7 @@ static void comm_finish(struct machine *machine, struct comm_state *comm)
         comm->members[i] = NULL;
         tell_end(machine, lane, ACTIVITY_COMMUNICATION);
         class_hold_sms(machine, lane->class, -lane->plan->channels);
+        lanes_give_sms(machine, lane->class, lane->idx);
         lane_advance(machine, lane);
         lane_push(machine, lane);
         wake_turns(machine, lane->class, comm, lane->idx);

@@ -59,6 +59,9 @@ static void describe_lane(const struct lane *lane, char *text, size_t size)
         (void)snprintf(text, size, "waits for event '%s'",
                        site_event(lane->class->score, lane->at->site));
         return;
+    case LANE_AWAITS_SMS:
+        (void)snprintf(text, size, "waits for SMs that a collective holds");
+        return;
     case LANE_AWAITS_HOST:
         (void)snprintf(text, size, "waits for the host thread");
         return;

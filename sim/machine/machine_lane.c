@@ -4,6 +4,10 @@
  * A segment starts its kernels that will not have to wait for the host, as one activity: kernel m
  * may follow kernel i begun at t without a pause when issue_m <= t + (time alone of i … m − 1),
  * since sharing only makes kernels longer. When the activity ends, the rest is looked at again.
+ * A kernel that needs all SMs (cooperative launch) is an activity of its own and begins when
+ * collectives hold none, or no more than its margin; one that waits comes before a collective that
+ * arrives in the instant in which they are given back. Left out: a collective waits for it, too.
+ *
  * Without contention the segment ends at max over i (issue_i + Σ_{j>=i} t_j), and at begin + Σ t.
  */
 #include "base/units.h"
@@ -95,16 +99,42 @@ void lane_start_activity(struct machine *machine, struct lane *lane, enum activi
     activity_start(machine, &lane->activity);
 }
 
+static bool needs_all_sms(const struct lane *lane, const struct segment_times *times)
+{
+    return times->next_full != NULL && times->next_full[lane->kernel] == lane->kernel;
+}
+
+/* A kernel that needs all SMs is an activity of its own. */
+static int32_t find_batch_limit(const struct lane *lane, const struct segment_times *times)
+{
+    if (times->next_full == NULL)
+        return times->kernel_count;
+    return needs_all_sms(lane, times) ? lane->kernel + 1 : times->next_full[lane->kernel];
+}
+
+void lanes_give_sms(struct machine *machine, struct class_state *class, int32_t by)
+{
+    for (int32_t i = 0; i < class->lane_count; i++) {
+        struct lane *lane = &class->lanes[i];
+        if (lane->state != LANE_AWAITS_SMS ||
+            class->sms_held > class->pace->segments[lane->at->op->index].sm_margin)
+            continue;
+        lane->has_sms = true;
+        lane_release(machine, lane, HOLD_TURN, by);
+    }
+}
+
 /* The kernels up to which the lane runs without waiting for the host, from `lane->kernel` at now.
  */
 static int32_t find_batch_end(const struct lane *lane, const struct segment_times *times,
                               int64_t now_ps, int64_t first_issue_ps)
 {
+    const int32_t limit = find_batch_limit(lane, times);
     if (lane->kernel == 0 && now_ps >= first_issue_ps + times->lead_ps)
-        return times->kernel_count;
+        return limit;
     const int64_t base_ps = now_ps - times->sum_ps[lane->kernel];
     int32_t end = lane->kernel + 1;
-    while (end < times->kernel_count &&
+    while (end < limit &&
            first_issue_ps + end * times->issue_gap_ps <= base_ps + times->sum_ps[end])
         end++;
     return end;
@@ -150,6 +180,12 @@ static bool segment_continue(struct machine *machine, struct lane *lane)
             lane_sleep(machine, lane, issue_ps);
             return false;
         }
+        if (needs_all_sms(lane, times) && !lane->has_sms &&
+            lane->class->sms_held > times->sm_margin) {
+            lane->state = LANE_AWAITS_SMS;
+            return false;
+        }
+        lane->has_sms = false;
         lane->batch_end = find_batch_end(lane, times, now_ps, first_issue_ps);
         const int64_t alone_ps = times->sum_ps[lane->batch_end] - times->sum_ps[lane->kernel];
         if (alone_ps > 0) {

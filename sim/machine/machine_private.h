@@ -163,6 +163,9 @@ struct segment_times {
     double *sum_bytes;
     bool *is_memory_bound; /* by kernel */
     int64_t issue_gap_ps;  /* host time from kernel to kernel */
+    /* From each kernel on, the first that needs all SMs (kernel_count: none); NULL: none at all. */
+    const int32_t *next_full;
+    int32_t sm_margin; /* that it leaves to others */
     /* Begun this long after its first kernel is issued, or later, the segment never starves. */
     int64_t lead_ps;
 };
@@ -207,6 +210,7 @@ enum lane_state {
     LANE_AWAITS_HOST, /* which has not entered the epoch */
     LANE_AWAITS_EVENT,
     LANE_AWAITS_TURN, /* of its communicator */
+    LANE_AWAITS_SMS,  /* that collectives hold, for a kernel that needs all of them */
     LANE_IN_COLLECTIVE,
     LANE_DONE,
 };
@@ -225,6 +229,7 @@ struct lane {
     const struct tape_op *at, *end; /* on the tape of `step` */
     int64_t first_epoch;            /* of that tape */
     int32_t kernel, batch_end;      /* in a segment */
+    bool has_sms;                   /* the kernel that waited for all SMs may begin */
     double copy_frac;
     int64_t held_since_ps;        /* not ready since then */
     struct comm_state *comm;      /* of the collective at which it waits or takes part */
@@ -445,6 +450,8 @@ void lane_advance(struct machine *machine, struct lane *lane);
 void lane_activity_ended(struct machine *machine, struct lane *lane);
 /* When the host issues (has issued) the operation at which the stream is. */
 int64_t lane_issue_ps(const struct lane *lane);
+/* Collectives gave SMs back: kernels of the class that need all of them may begin. */
+void lanes_give_sms(struct machine *machine, struct class_state *class, int32_t by);
 void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps);
 
 void lane_start_activity(struct machine *machine, struct lane *lane, enum activity_kind kind);

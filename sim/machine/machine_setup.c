@@ -49,6 +49,25 @@ static int64_t kernel_ps(const struct machine *machine, const struct segment *se
     return ps_from_s(seconds);
 }
 
+static void find_full_kernels(const struct machine *machine, const struct segment *segment,
+                              struct segment_times *times)
+{
+    int32_t *next = NULL;
+    for (int32_t i = segment->kernel_count - 1; i >= 0; i--) {
+        const struct kernel *kernel = &segment->kernels[i];
+        if (kernel->needs_all_sms && next == NULL) {
+            next = ARENA_ARRAY(machine->arena, int32_t, segment->kernel_count + 1);
+            for (int32_t k = 0; k <= segment->kernel_count; k++)
+                next[k] = segment->kernel_count;
+        }
+        if (next != NULL)
+            next[i] = kernel->needs_all_sms ? i : next[i + 1];
+        if (kernel->needs_all_sms)
+            times->sm_margin = kernel->sm_margin;
+    }
+    times->next_full = next;
+}
+
 static void segment_set_up(const struct machine *machine, const struct segment *segment,
                            const struct rank_class *class, struct segment_times *times)
 {
@@ -61,6 +80,7 @@ static void segment_set_up(const struct machine *machine, const struct segment *
     if (!machine->setup->ideal.host)
         times->issue_gap_ps =
             ps_from_s(machine->setup->layout->cluster->host_cost_s[segment->host_cost]);
+    find_full_kernels(machine, segment, times);
     for (int32_t i = 0; i < count; i++) {
         const struct kernel *kernel = &segment->kernels[i];
         const int64_t alone_ps =

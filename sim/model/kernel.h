@@ -83,6 +83,8 @@ struct kernel {
     enum attention_impl attention; /* KERNEL_ATTENTION */
     bool is_causal;                /* KERNEL_ATTENTION: flop counts half */
     double given_s;                /* KERNEL_GIVEN */
+    bool needs_all_sms;            /* cooperative: its blocks must all be resident at once */
+    int32_t sm_margin;             /* … but for so many SMs, that it leaves to others */
 };
 
 struct kernel_list {

@@ -228,11 +228,13 @@ struct train_shape {
     bool loss_shifted;    /* and a copy of them without each sequence's last token */
     int64_t loss_metrics; /* cross entropies of the logits beside the loss, without gradient */
     enum expert_impl experts;
-    enum rotary_form rotary;   /* complex numbers: not fused when compiled */
-    bool is_compiled;          /* norm, SwiGLU, rotary and residual kernels fused */
-    bool has_fused_kernels;    /* hand-fused norm, rotary, activation (Liger, Apex) */
-    bool has_eager_activation; /* of these not the activation (foak) */
-    enum float8_recipe float8; /* linear layers of the blocks in float8, dynamic scaling */
+    enum rotary_form rotary;    /* complex numbers: not fused when compiled */
+    bool is_compiled;           /* norm, SwiGLU, rotary and residual kernels fused */
+    bool has_fused_kernels;     /* hand-fused norm, rotary, activation (Liger, Apex) */
+    bool has_eager_activation;  /* of these not the activation (foak) */
+    enum float8_recipe float8;  /* linear layers of the blocks in float8, dynamic scaling */
+    bool has_cooperative_norms; /* norms need all SMs at once, but for norm_sm_margin */
+    int64_t norm_sm_margin;
     struct lora_shape lora;
 };
 

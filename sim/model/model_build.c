@@ -77,6 +77,15 @@ static enum status check_positions(const struct network *net, const struct train
     return STATUS_OK;
 }
 
+static void make_cooperative(struct kernel_list *list, const struct train_shape *shape)
+{
+    for (int32_t i = 0; i < list->count; i++) {
+        struct kernel *kernel = &list->items[i];
+        kernel->needs_all_sms |= kernel->kind == KERNEL_NORM;
+        kernel->sm_margin = (int32_t)shape->norm_sm_margin;
+    }
+}
+
 enum status model_build(struct arena *arena, const struct model_config *config,
                         const struct train_shape *shape, struct model **model, struct diag *diag)
 {
@@ -104,6 +113,11 @@ enum status model_build(struct arena *arena, const struct model_config *config,
         abstract_build(arena, &config->abstract, shape, built);
     else
         transformer_build(arena, &net, shape, built);
+    for (int32_t i = 0; i < built->kind_count && shape->has_cooperative_norms; i++) {
+        make_cooperative(&built->kinds[i].forward, shape);
+        make_cooperative(&built->kinds[i].backward, shape);
+        make_cooperative(&built->kinds[i].recompute, shape);
+    }
     if (built->name == NULL)
         built->name = is_abstract ? "abstract" : model_type_word(net.type);
     *model = built;

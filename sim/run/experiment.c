@@ -305,6 +305,9 @@ static void check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
+    if (experiment->train.norms.sm_margin > 0 && !experiment->train.norms.cooperative)
+        config_error(config, "train.norms.sm_margin", "it goes with 'cooperative: true'",
+                     "'sm_margin' means nothing for norms that need not all SMs");
     if (experiment->train.experts == EXPERTS_LOOP && experiment->train.compile)
         config_error(
             config, "train.experts", "'experts: grouped', or 'compile: false'",
@@ -372,6 +375,8 @@ enum status experiment_build_model(struct experiment *experiment)
         .has_fused_kernels = train->fused_kernels != FUSED_NONE,
         .has_eager_activation = train->fused_kernels == FUSED_NORM_ROTARY,
         .float8 = (enum float8_recipe)train->float8,
+        .has_cooperative_norms = train->norms.cooperative,
+        .norm_sm_margin = train->norms.sm_margin,
         .lora = {.rank = train->lora.rank,
                  .targets = train->lora.targets,
                  .dropout = train->lora.dropout,

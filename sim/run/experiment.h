@@ -26,6 +26,11 @@
 
 enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
 
+struct norms_config { /* TransformerEngine's norms over several blocks a row */
+    bool cooperative;
+    int64_t sm_margin;
+};
+
 struct loss_config {
     int impl; /* enum loss_impl */
     int64_t chunks;
@@ -66,6 +71,7 @@ struct train_config {
     int rotary;    /* enum rotary_form */
     int experts;   /* enum expert_impl */
     struct loss_config loss;
+    struct norms_config norms;
     struct lora_config lora; /* rank 0: all parameters are trained */
     struct allocator_config allocator;
     int64_t host_syncs;      /* in the forward of each block */

@@ -263,6 +263,24 @@ static const struct field lora_fields[] = {
              "(accelerate with FSDP2 and mixed precision: fp32)"},
     {0}};
 
+static const struct field norms_fields[] = {
+    {.key = "cooperative",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct norms_config, cooperative),
+     .default_text = "false",
+     .help =
+         "norms need all SMs at once (cooperative launch): they wait for a collective that runs"},
+    {.key = "sm_margin",
+     .kind = FIELD_COUNT,
+     .offset = offsetof(struct norms_config, sm_margin),
+     .default_text = "0",
+     .min = 0,
+     .max = 10000,
+     .help = "SMs that cooperative norms leave to others (NVTE_FWD_LAYERNORM_SM_MARGIN)"},
+    {0}};
+static const struct field_table norms_table = {
+    .name = "norms", .fields = norms_fields, .struct_bytes = sizeof(struct norms_config)};
+
 static const struct field_table lora_table = {
     .name = "lora",
     .help = "low-rank adapters on a frozen base; without it every parameter is trained",
@@ -365,6 +383,11 @@ static const struct field train_fields[] = {
      .table = &loss_table,
      .scalar_key = "impl",
      .help = "cross-entropy: eager, fused, linear, or a map"},
+    {.key = "norms",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct train_config, norms),
+     .table = &norms_table,
+     .help = "how norms are launched"},
     {.key = "lora",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct train_config, lora),

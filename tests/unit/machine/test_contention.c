@@ -151,11 +151,54 @@ static void test_collective_is_slowed(void)
     toy_release(&toy);
 }
 
+/* Three kernels of 4, 1 and 5 ms, the second of which needs all SMs, beside gathers of 8 ms that
+   hold 20 of 80. */
+static void write_full_kernel(struct toy *toy, bool needs_all, int32_t margin, int32_t gathers)
+{
+    toy_init(toy, 2, true);
+    toy->cluster.channels_one_host = 20;
+    struct kernel kernels[] = {toy_kernel(4, 0), toy_kernel(1, 0), toy_kernel(5, 0)};
+    kernels[1].needs_all_sms = needs_all;
+    kernels[1].sm_margin = margin;
+    toy_op(toy, OP_SEGMENT, TOY_COMPUTE, toy_kernels(toy, kernels, 3));
+    for (int32_t i = 0; i < gathers; i++)
+        toy_op(toy, OP_COLLECTIVE, TOY_GATHER, toy_collective(toy, COLLECTIVE_ALL_GATHER, 0, 8));
+}
+
+/*
+ * Beside a gather kernels run at 60/80. Without the need: 8 ms make 6, the other 4 follow: 12 ms.
+ * With it the first kernel is done at 5.333 ms and the second waits until 8: 8 + 1 + 5 = 14. A
+ * margin of 20 SMs suffices, 19 do not. A second gather that is issued begins at 8 too, beside the
+ * second kernel: 8 + 1/0.75, then 5/0.75: 16 ms. Collectives that hold nothing hold up nothing.
+ */
+static void test_full_kernel(void)
+{
+    static const struct {
+        bool needs_all;
+        int32_t margin, gathers;
+        bool is_ideal;
+        int64_t end_us;
+    } rows[] = {{false, 0, 1, false, 12000}, {true, 0, 1, false, 14000},
+                {true, 19, 1, false, 14000}, {true, 20, 1, false, 12000},
+                {true, 0, 2, false, 16000},  {true, 0, 1, true, 10000},
+                {true, 0, 0, false, 10000}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct toy toy;
+        write_full_kernel(&toy, rows[i].needs_all, rows[i].margin, rows[i].gathers);
+        toy.ideal.contention = rows[i].is_ideal;
+        check_context("row %d", (int)i);
+        CHECK_NEAR((double)toy_play(&toy).end_ps / 1e6, (double)rows[i].end_us, 1e-9);
+        check_context(NULL);
+        toy_release(&toy);
+    }
+}
+
 const struct check_case contention_cases[] = {
     {"published magnitudes", test_published},
     {"products of a block", test_products_of_a_block},
     {"limits", test_limits},
     {"level changes", test_level_changes},
     {"collective is slowed", test_collective_is_slowed},
+    {"kernel that needs all SMs", test_full_kernel},
     {0},
 };

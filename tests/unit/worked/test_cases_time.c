@@ -350,6 +350,23 @@ static void test_queues(void)
     played_release(&eight);
 }
 
+/* Norms that wait cost time where gathers run beside compute; a margin of all that collectives hold
+   costs nothing. (By hand: tests/unit/machine/test_contention.c.) */
+static void test_norms(void)
+{
+    struct played waits, leaves, plain;
+    if (played_play(&waits, "cases/norms-need-all-sms", NULL) &&
+        played_play(&leaves, "cases/norms-need-all-sms", "train.norms.sm_margin=100") &&
+        played_play(&plain, "cases/norms-need-all-sms", "train.norms.cooperative=false")) {
+        CHECK_TRUE(waits.outcome.step_time_s > 1.05 * plain.outcome.step_time_s);
+        CHECK_TRUE(waits.outcome.exposed_comm_s > 2 * plain.outcome.exposed_comm_s);
+        CHECK_NEAR(leaves.outcome.step_time_s, plain.outcome.step_time_s, 0.005);
+    }
+    played_release(&waits);
+    played_release(&leaves);
+    played_release(&plain);
+}
+
 /* 6,738,415,616 parameters of 2 B, of which one GPU receives half, over 16 lanes of PCIe 4 that
    carry 25.2 GB/s: 0.267 s a forward at least; reported: 0.4 s a token. */
 static void test_weights_over_pcie(void)
@@ -410,6 +427,7 @@ const struct check_case cases_time_cases[] = {{"host behind: by hand", test_host
                                               {"beside collectives", test_beside_collectives},
                                               {"hybrid: all-reduce beside", test_hybrid},
                                               {"hardware queues", test_queues},
+                                              {"norms that need all SMs", test_norms},
                                               {"accumulation: traffic", test_accumulation},
                                               {"optimizer: many tensors", test_many_tensors},
                                               {"exposed: a union", test_union},
