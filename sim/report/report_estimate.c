@@ -83,6 +83,20 @@ static void write_activations(const struct experiment *experiment, const struct 
             gigabytes(table, estimate->rows[STAGE_ZERO3].gathered_bytes));
 }
 
+/* Weights alone, before there are gradients. */
+static void write_initialisation(const struct estimate *estimate, struct table *table, FILE *file)
+{
+    const double whole = estimate->rows[STAGE_DDP].parameter_bytes;
+    const double shard = estimate->rows[STAGE_ZERO3].parameter_bytes;
+    fprintf(file,
+            "at initialisation: %s with fully_shard from the meta device, which shards first;\n"
+            "  %s where the model is whole before it is sharded: FullyShardedDataParallel, also\n"
+            "  from the meta device when the root is given memory with all that is in it%s;\n"
+            "  rank 0's host holds %s when it broadcasts a full state dict\n\n",
+            gigabytes(table, shard), gigabytes(table, whole),
+            whole > estimate->budget_bytes ? " (does not fit)" : "", gigabytes(table, whole));
+}
+
 void report_memory(const struct experiment *experiment, const struct estimate *estimate, FILE *file)
 {
     char parameters[32];
@@ -105,6 +119,7 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
     write_host(experiment, estimate, &table, file);
     fputc('\n', file);
     write_activations(experiment, estimate, &table, file);
+    write_initialisation(estimate, &table, file);
     fprintf(
         file,
         "one block gathered: %s; textbook peak of zero3 with exactly one block gathered: %s\n"

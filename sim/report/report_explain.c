@@ -245,6 +245,53 @@ static void write_step(const struct experiment *experiment, const struct outcome
     fputc('\n', file);
 }
 
+/* What the root keeps is gathered from its forward to the end of backward. */
+static void write_root(const struct experiment *experiment, FILE *file)
+{
+    const struct program *program = experiment->program;
+    const int api = experiment->fsdp.api;
+    if ((api != API_FSDP2 && api != API_FSDP1) || program->units.items[0].parameters == 0)
+        return;
+    const struct unit *root = &program->units.items[0];
+    char count[32];
+    fprintf(file,
+            "root unit: %s parameters (%.3g %%), never resharded after forward: %.9g MB gathered\n"
+            "  on each GPU until backward has ended, reduced behind everything else\n\n",
+            format_count(count, sizeof(count), root->parameters),
+            (double)root->parameters / (double)experiment->model->parameters * 100,
+            (double)root->all_gather_bytes / 1e6);
+}
+
+/* What MFU counts, and over what. */
+static void write_utilisation(const struct experiment *experiment, const struct outcome *outcome,
+                              FILE *file)
+{
+    static const char *const formulas[] = {
+        "6 (N - untied input embedding) + 6 L heads (d_qk + d_v) s", "6 N + 12 L h s",
+        "3 (2 N s + 4 L h s^2) / s", "72 L h^2 (1 + s / (6 h) + V / (12 h L))"};
+    const int convention = experiment->mfu_convention;
+    const double flop = experiment_flop_per_token(experiment, convention);
+    char all[32], local[32];
+    fprintf(file, "N = %s parameters of the whole model",
+            format_count(all, sizeof(all), outcome->parameters));
+    if (experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1 ||
+        experiment->fsdp.api == API_ZERO3)
+        fprintf(
+            file, " (one GPU of %" PRId64 " keeps %s)", experiment->mesh.dp_shard,
+            format_count(local, sizeof(local), outcome->parameters / experiment->mesh.dp_shard));
+    fputc('\n', file);
+    if (flop > 0)
+        fprintf(
+            file,
+            "  model FLOP a token (%s): %s = %.6g GFLOP\n"
+            "  MFU = that x %.6g tokens/s/GPU / peak = %.4g %%, over the whole optimizer step;\n"
+            "  evaluation, saving and data loading are not in it\n\n",
+            outcome->mfu_convention, formulas[convention], flop / 1e9,
+            outcome->tokens_per_s_per_gpu, outcome->mfu * 100);
+    else
+        fputc('\n', file);
+}
+
 static void write_simulated(const struct outcome *outcome, FILE *file)
 {
     fprintf(file, "simulated\n");
@@ -311,6 +358,8 @@ enum status report_explain(struct experiment *experiment, const struct outcome *
     } else {
         write_step(experiment, outcome, hidden_frac, file);
     }
+    write_root(experiment, file);
+    write_utilisation(experiment, outcome, file);
     write_simulated(outcome, file);
     return STATUS_OK;
 }

@@ -234,6 +234,37 @@ static void test_utilisation(void)
     check_context(NULL);
 }
 
+/* What `explain` says of both: 2 B of each of the root's parameters; 8,030,261,248 / 8 on a GPU. */
+static void test_explained(void)
+{
+    struct played played;
+    if (played_play(&played, "cases/kept-by-the-root", NULL)) {
+        const char *text = played_explain(&played, -1);
+        CHECK_TRUE(strstr(text, "root unit: 1,050,677,248 parameters (13.1 %)") != NULL);
+        CHECK_TRUE(strstr(text, "2101.3545 MB gathered") != NULL);
+        CHECK_TRUE(strstr(text, "N = 8,030,261,248 parameters of the whole model (one GPU of 8 "
+                                "keeps 1,003,782,656)") != NULL);
+        CHECK_TRUE(strstr(text, "6 (N - untied input embedding)") != NULL);
+        CHECK_TRUE(strstr(text, "over the whole optimizer step") != NULL);
+    }
+    played_release(&played);
+}
+
+/* 6,738,415,616 fp32 parameters, whole and an eighth of them, on GPUs of 24 GB. */
+static void test_initialisation(void)
+{
+    struct played played;
+    struct estimate estimate;
+    CHECK_INT(played_load(&played, "cases/initialisation", NULL), STATUS_OK);
+    CHECK_INT(estimate_memory(&played.experiment, 0, false, &estimate), STATUS_OK);
+    const char *text = played_memory(&played, &estimate);
+    CHECK_TRUE(strstr(text, "at initialisation: 3.369208 GB with fully_shard") != NULL);
+    CHECK_TRUE(strstr(text, "26.95366 GB where the model is whole") != NULL);
+    CHECK_TRUE(strstr(text, "all that is in it (does not fit)") != NULL);
+    CHECK_TRUE(strstr(text, "rank 0's host holds 26.95366 GB") != NULL);
+    played_release(&played);
+}
+
 const struct check_case cases_memory_cases[] = {{"gathers run ahead", test_gathers_run_ahead},
                                                 {"optimizer: foreach", test_foreach_temporary},
                                                 {"loss: logits", test_logits},
@@ -242,4 +273,6 @@ const struct check_case cases_memory_cases[] = {{"gathers run ahead", test_gathe
                                                 {"little left", test_little_left},
                                                 {"root", test_root},
                                                 {"utilisation", test_utilisation},
+                                                {"root and utilisation, explained", test_explained},
+                                                {"initialisation", test_initialisation},
                                                 {0}};
