@@ -114,6 +114,7 @@ struct override { /* a GPU, NIC or host that differs; several on one multiply */
     double nic_frac;       /* NICs at this share of their rate */
     int64_t nics;          /* the host has only its first so many; 0: all */
     double step_latency_s; /* added to each step that leaves the host */
+    uint64_t load;         /* of the work done there: what is not equal is not alike; 0: none */
 };
 
 struct cluster {

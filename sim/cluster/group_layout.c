@@ -86,6 +86,7 @@ static void seed(struct refinement *state)
         const struct host_sample *host = &graph->samples[i / layout->gpus_per_host];
         const uint64_t *ways = graph->variants[host->variant].ways;
         uint64_t hash = hash_double(1, layout->classes[i].clock_frac);
+        hash = hash64_mix(hash, layout->classes[i].load);
         for (const char *name = layout->classes[i].gpu->name; *name != '\0'; name++)
             hash = hash64_mix(hash, (unsigned char)*name);
         if (ways != NULL)

@@ -96,8 +96,8 @@ static void collect_classes(struct layout_builder *builder)
             if (colour->rank_class < 0) {
                 colour->rank_class = layout->class_count;
                 colour->first_rank = rank;
-                layout->classes[layout->class_count++] =
-                    (struct rank_class){.clock_frac = sample->gpus[gpu].clock};
+                layout->classes[layout->class_count++] = (struct rank_class){
+                    .clock_frac = sample->gpus[gpu].clock, .load = sample->gpus[gpu].load};
             }
             if (rank < colour->first_rank)
                 colour->first_rank = rank;

@@ -42,6 +42,7 @@ struct rank_class {
     int32_t host_class;
     const struct gpu *gpu; /* the cluster's, or with memory of another rate */
     double clock_frac;
+    uint64_t load; /* of the work it does: equal in all members */
     int32_t sm, hbm, copy_engine_h2d, copy_engine_d2h; /* resource indices */
     int32_t scale_up_out, scale_up_in;                 /* -1: none, as of all that follow */
     int32_t pcie_up, pcie_down;                        /* of the GPU's slot */

@@ -98,7 +98,7 @@ static void plain_shares(struct arena *arena, const struct layout_graph *graph,
     sample->gpus = ARENA_ARRAY(arena, struct gpu_shares, graph->gpus);
     sample->nics = ARENA_ARRAY(arena, double, graph->nics + 1);
     for (int64_t i = 0; i < graph->gpus; i++)
-        sample->gpus[i] = (struct gpu_shares){1, 1, 1, 1, -1};
+        sample->gpus[i] = (struct gpu_shares){1, 1, 1, 1, -1, 0};
     for (int64_t i = 0; i < graph->nics; i++)
         sample->nics[i] = 1;
 }
@@ -134,6 +134,7 @@ static void apply_override(const struct layout_graph *graph, const struct overri
         gpu->scale_up *= override->scale_up_frac;
         gpu->pcie *= override->pcie_frac;
         gpu->type = override->gpu_type >= 0 ? override->gpu_type : gpu->type;
+        gpu->load += override->load; /* in any order */
     }
     for (int64_t i = 0; i < graph->nics; i++)
         if (override->nic < 0 || override->nic == i)
@@ -327,7 +328,8 @@ static void seed_sample(const struct layout_graph *graph, int32_t sample, struct
         const struct gpu_shares *gpu = &host->gpus[i];
         gpus[i] = (struct seed){
             ++node, KIND_GPU,
-            mix_real(mix_real(gpu_value(graph->cluster, gpu->type), gpu->clock), gpu->hbm)};
+            mix_real(mix_real(gpu_value(graph->cluster, gpu->type) + gpu->load, gpu->clock),
+                     gpu->hbm)};
     }
     for (int64_t i = 0; i < graph->nics; i++)
         nics[i] = (struct seed){++node, KIND_NIC, variant->has_nic[i] ? 1 : 0};

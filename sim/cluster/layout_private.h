@@ -28,6 +28,7 @@ struct host_variant {           /* hosts that differ in more than rates */
 struct gpu_shares {
     double clock, hbm, scale_up, pcie;
     int32_t type; /* of the cluster's other_gpus, -1: the host type's */
+    uint64_t load;
 };
 
 struct host_sample {

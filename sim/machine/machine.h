@@ -177,8 +177,12 @@ struct machine_setup {
     struct ideal ideal;
     struct allocator_settings allocator;
     bool limits_memory; /* to that of each GPU; otherwise it is unlimited */
-    int32_t steps;      /* all steps played, warm-up included; 0: the prologue only */
-    uint64_t tie_seed;  /* 0 in real runs */
+    /* Time of the network's kernels as a multiple: by rank class, then microbatch of a step, so
+       many each; NULL: 1. */
+    const double *microbatch_costs;
+    int32_t microbatch_count;
+    int32_t steps;     /* all steps played, warm-up included; 0: the prologue only */
+    uint64_t tie_seed; /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
 };

@@ -140,6 +140,16 @@ static int32_t find_batch_end(const struct lane *lane, const struct segment_time
     return end;
 }
 
+/* Of the microbatch in which the segment runs. */
+static double microbatch_cost(const struct machine *machine, const struct lane *lane)
+{
+    const struct machine_setup *setup = machine->setup;
+    const struct op *op = lane->at->op;
+    if (setup->microbatch_costs == NULL || op->count < 1 || op->count > setup->microbatch_count)
+        return 1;
+    return setup->microbatch_costs[lane->class->idx * setup->microbatch_count + op->count - 1];
+}
+
 static void segment_start_batch(struct machine *machine, struct lane *lane,
                                 const struct segment_times *times, int64_t alone_ps)
 {
@@ -147,7 +157,7 @@ static void segment_start_batch(struct machine *machine, struct lane *lane,
     struct activity *activity = &lane->activity;
     const int64_t copy_ps = times->copy_sum_ps[lane->batch_end] - times->copy_sum_ps[lane->kernel];
     lane->copy_frac = (double)copy_ps / (double)alone_ps;
-    activity->work = s_from_ps(alone_ps);
+    activity->work = s_from_ps(alone_ps) * microbatch_cost(machine, lane);
     activity->weight = 1;
     activity->cap = 1;
     activity->demands = lane->demands;

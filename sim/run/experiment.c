@@ -191,6 +191,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
         experiment->mesh.dp_shard > 1)
         experiment->fsdp.reshard_after_forward = 1;
     resolve_batch(experiment);
+    microbatch_costs_check(experiment);
     add_derived(experiment, root);
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
 }
@@ -396,7 +397,9 @@ static enum status build_layout(struct experiment *experiment)
     struct group *groups = ARENA_ARRAY(&experiment->arena, struct group, count);
     for (int32_t i = 0; i < count; i++)
         groups[i] = program->communicators.items[i].group;
-    return layout_build_for_groups(&experiment->arena, &experiment->cluster, experiment->nodes,
+    struct cluster *cluster = ARENA_NEW(&experiment->arena, struct cluster);
+    *cluster = microbatch_costs_cluster(experiment);
+    return layout_build_for_groups(&experiment->arena, cluster, experiment->nodes,
                                    experiment->gpus_per_node, experiment->simulate.fold != 0,
                                    groups, count, &experiment->layout, experiment->diag);
 }
@@ -479,7 +482,10 @@ enum status experiment_build(struct experiment *experiment)
                             experiment->fsdp.api == API_ZERO2 || experiment->fsdp.api == API_ZERO3,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
-    return build_layout(experiment);
+    status = build_layout(experiment);
+    if (status == STATUS_OK)
+        microbatch_costs_build(experiment);
+    return status;
 }
 
 double experiment_flop_per_token(const struct experiment *experiment, int convention)

@@ -26,6 +26,12 @@
 
 enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
 
+struct microbatch_cost { /* of the network's kernels in a microbatch: longer or shorter sequences */
+    int64_t host, gpu;   /* -1: all */
+    int64_t microbatch;  /* of a step, from 0; -1: all */
+    double cost;         /* multiple of its time */
+};
+
 struct norms_config { /* TransformerEngine's norms over several blocks a row */
     bool cooperative;
     int64_t sm_margin;
@@ -72,11 +78,12 @@ struct train_config {
     int experts;   /* enum expert_impl */
     struct loss_config loss;
     struct norms_config norms;
-    struct lora_config lora; /* rank 0: all parameters are trained */
     struct allocator_config allocator;
-    int64_t host_syncs;      /* in the forward of each block */
-    int64_t hardware_queues; /* CUDA_DEVICE_MAX_CONNECTIONS */
-    double max_grad_norm;    /* 0: no clipping */
+    struct config_list microbatch_costs; /* struct microbatch_cost */
+    struct lora_config lora;             /* rank 0: all parameters are trained */
+    int64_t host_syncs;                  /* in the forward of each block */
+    int64_t hardware_queues;             /* CUDA_DEVICE_MAX_CONNECTIONS */
+    double max_grad_norm;                /* 0: no clipping */
     bool compile;
     int fused_kernels; /* enum fused_kernels */
 };
@@ -107,10 +114,11 @@ struct experiment {
     uint64_t tie_seed; /* tests only: permutes ties */
     struct model *model;
     struct layout layout;
-    struct program *program; /* after experiment_build */
-    bool keeps_journal;      /* asked for before experiment_play */
-    int32_t headline_class;  /* after it: the one whose times the outcome has */
-    struct journal *journal; /* after it, where it was asked for; in the arena */
+    struct program *program;  /* after experiment_build */
+    double *microbatch_costs; /* by rank class, then microbatch; NULL: 1 */
+    bool keeps_journal;       /* asked for before experiment_play */
+    int32_t headline_class;   /* after it: the one whose times the outcome has */
+    struct journal *journal;  /* after it, where it was asked for; in the arena */
 };
 
 /* The root table, for `schema config`. */

@@ -43,6 +43,8 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
         observers[1] = journal_observer(play->journal);
     }
     const struct machine_setup setup = {.layout = &experiment->layout,
+                                        .microbatch_costs = experiment->microbatch_costs,
+                                        .microbatch_count = (int32_t)experiment->train.grad_accum,
                                         .programs = &program,
                                         .program_count = 1,
                                         .network = (enum network_mode)experiment->simulate.network,

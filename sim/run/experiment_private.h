@@ -32,4 +32,12 @@ MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);
 
+/* experiment_costs.c: microbatches of unlike cost. */
+extern const struct field_table microbatch_cost_table;
+void microbatch_costs_check(struct experiment *experiment);
+/* The cluster as the layout is to see it: GPUs that do unlike work are unlike. */
+struct cluster microbatch_costs_cluster(struct experiment *experiment);
+/* After the layout is built. */
+void microbatch_costs_build(struct experiment *experiment);
+
 #endif

@@ -33,7 +33,8 @@ int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, 
                                                          : is_backward ? HOST_KERNEL_BACKWARD
                                                                        : HOST_KERNEL),
                                   .is_compiled = is_compiled,
-                                  .forward_kernels = forward_kernels});
+                                  .forward_kernels = forward_kernels,
+                                  .is_model = true});
 }
 
 int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, int32_t unit,

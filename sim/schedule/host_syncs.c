@@ -88,7 +88,8 @@ static void push(struct cutter *cutter, struct op_list *ops, enum op_kind kind,
                                                   .stream = like->stream,
                                                   .flags = like->flags,
                                                   .unit = like->unit,
-                                                  .index = index};
+                                                  .index = index,
+                                                  .count = like->count};
 }
 
 static void push_parts(struct cutter *cutter, struct op_list *ops, const struct op *op)

@@ -400,6 +400,7 @@ struct program *policy_build(struct arena *arena, const struct model *model,
                              const struct policy_settings *settings)
 {
     struct program *program = build(arena, model, settings);
+    program_number_microbatches(program);
     program_add_host_syncs(arena, program, settings->host_syncs);
     if (settings->hardware_queues > 0)
         program_limit_queues(arena, program, settings->hardware_queues);

@@ -166,3 +166,15 @@ void program_dump(const struct program *program, FILE *file)
     fputs("step\n", file);
     dump_ops(program, &program->step, file);
 }
+
+void program_number_microbatches(struct program *program)
+{
+    int32_t microbatch = 0;
+    for (int32_t i = 0; i < program->step.count; i++) {
+        struct op *op = &program->step.items[i];
+        if (op->kind == OP_MARK && op->index == MARK_FORWARD_BEGIN)
+            microbatch++;
+        if (op->kind == OP_SEGMENT && program->segments.items[op->index].is_model)
+            op->count = microbatch;
+    }
+}

@@ -82,7 +82,7 @@ struct op {
     uint16_t flags;
     int32_t unit; /* index into units, -1: none */
     int32_t index;
-    int32_t count;
+    int32_t count; /* SEGMENT of the network: 1 + its microbatch of the step */
     int64_t bytes;
 };
 
@@ -112,6 +112,7 @@ struct segment {
     bool is_optimizer; /* ideal: optimizer makes it free */
     /* So many kernels at its beginning are a block's forward: run forward, or again in backward. */
     int32_t forward_kernels;
+    bool is_model; /* kernels of the network: what a microbatch's cost is about */
 };
 
 struct communicator {
@@ -221,6 +222,9 @@ struct program {
     struct host_memory host;
     struct op_list prologue, step;
 };
+
+/* Says of each segment of the network in which microbatch it runs. Edits the program. */
+void program_number_microbatches(struct program *program);
 
 /* The host waits `count` times in the forward of each block, and again where it is recomputed
    (host_syncs.c). Edits the program. */
