@@ -11,6 +11,7 @@ int main(int argc, char **argv)
                                          {"cases", cases_cases},
                                          {"cases in time", cases_time_cases},
                                          {"cases in memory", cases_memory_cases},
+                                         {"cases of policies", cases_policies_cases},
                                          {"network", network_cases},
                                          {"reserved", reserved_cases},
                                          {0}};

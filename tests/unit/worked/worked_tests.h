@@ -22,6 +22,7 @@ extern const struct check_case crosscheck_cases[];
 extern const struct check_case cases_cases[];
 extern const struct check_case cases_time_cases[];
 extern const struct check_case cases_memory_cases[];
+extern const struct check_case cases_policies_cases[];
 extern const struct check_case network_cases[];
 extern const struct check_case reserved_cases[];
 
