@@ -38,6 +38,23 @@ static void test_gathers_run_ahead(void)
     }
 }
 
+/* 5.9 GB of states and units in flight fit in 24 GB; gathers that run ahead do not, wait and ask
+   again; the limiter brings retries to none and the step is shorter. */
+static void test_retries(void)
+{
+    struct played ahead, limited;
+    if (played_play(&ahead, "cases/retries-without-limiter", NULL) &&
+        played_play(&limited, "cases/retries-without-limiter", "fsdp.limit_all_gathers=true")) {
+        CHECK_TRUE(ahead.outcome.fits && limited.outcome.fits);
+        CHECK_TRUE(ahead.outcome.alloc_retries >= 1);
+        CHECK_NEAR(limited.outcome.alloc_retries + 1, 1, EXACT);
+        CHECK_TRUE(ahead.outcome.step_time_s > limited.outcome.step_time_s);
+        CHECK_TRUE(ahead.outcome.alloc_retry_s > 0);
+    }
+    played_release(&ahead);
+    played_release(&limited);
+}
+
 /* A quarter of 6,738,415,616 fp32 second moments; tensor by tensor about a weight of a shard. */
 static void test_foreach_temporary(void)
 {
@@ -266,6 +283,7 @@ static void test_initialisation(void)
 }
 
 const struct check_case cases_memory_cases[] = {{"gathers run ahead", test_gathers_run_ahead},
+                                                {"retries", test_retries},
                                                 {"optimizer: foreach", test_foreach_temporary},
                                                 {"loss: logits", test_logits},
                                                 {"reduce inputs", test_reduce_inputs},
