@@ -23,8 +23,8 @@ void lora_check(struct experiment *experiment)
     const bool is_packed = train->lora.quantization != QUANTIZE_NONE;
     if (train->lora.rank == 0)
         return;
-    refuse_with(experiment, api != API_FSDP2 && api != API_FSDP1, "train.lora",
-                "'api: fsdp2' or 'api: fsdp1' so far",
+    refuse_with(experiment, api != API_FSDP2 && api != API_FSDP1 && api != API_DDP, "train.lora",
+                "'api: fsdp2', 'api: fsdp1' or 'api: ddp' so far",
                 arena_printf(&experiment->arena, "'lora' cannot be simulated yet with 'api: %s'",
                              policy_api_name(api)));
     refuse_with(experiment, experiment->model_config.family == FAMILY_ABSTRACT, "train.lora",

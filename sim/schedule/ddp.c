@@ -53,8 +53,6 @@ static void launch(struct ddp_builder *builder, const struct ddp_bucket *bucket,
     struct fsdp_builder *fsdp = &builder->fsdp;
     fsdp_alloc(fsdp, unit, bucket->compressed);
     fsdp_op(fsdp, OP_SEGMENT, DDP_COMPUTE, unit, bucket->compress);
-    if (fsdp->settings->dp_group.ranks == 1)
-        return;
     fsdp_op(fsdp, OP_RECORD, DDP_COMPUTE, unit, bucket->ready);
     fsdp_op(fsdp, OP_WAIT, DDP_ALL_REDUCE, unit, bucket->ready);
     fsdp_op(fsdp, OP_COLLECTIVE, DDP_ALL_REDUCE, unit, bucket->all_reduce);
@@ -66,7 +64,7 @@ static void finish(struct ddp_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct ddp_config *ddp = &fsdp->settings->ddp;
-    if (ddp->find_unused_parameters && !ddp->static_graph && fsdp->settings->dp_group.ranks > 1) {
+    if (ddp->find_unused_parameters && !ddp->static_graph) {
         fsdp_op(fsdp, OP_COLLECTIVE, DDP_ALL_REDUCE, -1, builder->used_map);
         fsdp_op(fsdp, OP_RECORD, DDP_ALL_REDUCE, -1, builder->used_done);
     }
@@ -148,7 +146,8 @@ struct program *ddp_build(struct arena *arena, const struct model *model,
     fsdp_host(fsdp, HOST_STEP, -1, 1);
     free_gradients(&builder);
     for (int64_t i = 0; i < settings->grad_accum; i++) {
-        const bool syncs = !settings->ddp.no_sync || i + 1 == settings->grad_accum;
+        const bool syncs = settings->dp_group.ranks > 1 &&
+                           (!settings->ddp.no_sync || i + 1 == settings->grad_accum);
         forward(&builder);
         backward(&builder, (i > 0 ? DDP_ACCUMULATES : 0) | (syncs ? DDP_SYNCS : 0));
     }

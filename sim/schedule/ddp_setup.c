@@ -24,13 +24,15 @@ static void setup_streams(struct fsdp_builder *fsdp)
 }
 
 /* 89: filled in the order in which gradients become ready; a bucket is full as soon as it holds its
-   cap, which the parameter that fills it may exceed. */
+   cap, which the parameter that fills it may exceed. One GPU trains the module as it is. */
 static void fill_buckets(struct ddp_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const int64_t cap_bytes = fsdp->settings->ddp.bucket_cap_mb << 20;
     int32_t made = 0;
     struct ddp_bucket *open = NULL;
+    if (fsdp->settings->dp_group.ranks == 1)
+        return;
     for (int32_t i = fsdp->model->module_count - 1; i >= 0; i--) {
         const struct fsdp_gradients *gradients = &fsdp->gradients[fsdp->model->modules[i].kind_idx];
         for (int32_t g = 0; g < gradients->count; g++) {
@@ -111,12 +113,35 @@ static void setup_slices(struct ddp_builder *builder, int32_t index)
     }
 }
 
-/* 94: autocast casts the weights of products, not the embedding's table. */
-static bool is_cast(const struct fsdp_builder *fsdp, const struct module_kind *kind)
+/* 94: autocast casts the weights of products, not the embedding's table; what is packed is unpacked
+   by the products. */
+static bool is_cast(const struct fsdp_builder *fsdp, const struct module_kind *kind,
+                    const struct param *param)
 {
-    const struct precision_config *precision = &fsdp->settings->precision;
-    return precision->param_dtype != precision->storage_dtype && kind->numel > 0 &&
+    const struct policy_settings *settings = fsdp->settings;
+    const enum dtype stored =
+        param->is_frozen ? settings->base_dtype : (enum dtype)settings->precision.storage_dtype;
+    return stored != (enum dtype)settings->precision.param_dtype && !param->is_packed &&
            (kind->role == MODULE_BLOCK || kind->role == MODULE_HEAD);
+}
+
+/* The parameters of a module that are cast, and their elements. */
+struct cast_size {
+    int64_t numel;
+    int32_t count;
+};
+
+static struct cast_size cast_size_of(const struct fsdp_builder *fsdp,
+                                     const struct module_kind *kind)
+{
+    struct cast_size size = {0};
+    for (int32_t p = 0; p < kind->param_count; p++) {
+        if (!is_cast(fsdp, kind, &kind->params[p]))
+            continue;
+        size.numel += kind->params[p].dim0 * kind->params[p].rest;
+        size.count++;
+    }
+    return size;
 }
 
 static int32_t add_cast_segment(struct fsdp_builder *fsdp, const struct module_kind *kind,
@@ -124,16 +149,20 @@ static int32_t add_cast_segment(struct fsdp_builder *fsdp, const struct module_k
 {
     struct kernel *kernels = ARENA_ARRAY(fsdp->arena, struct kernel, kind->param_count);
     const int64_t bytes = stored_bytes(fsdp) + param_bytes(fsdp);
-    for (int32_t p = 0; p < kind->param_count; p++)
-        kernels[p] =
-            (struct kernel){.name = "cast_weight",
-                            .kind = KERNEL_CAST,
-                            .dtype = (enum dtype)fsdp->settings->precision.param_dtype,
-                            .bytes = (double)(kind->params[p].dim0 * kind->params[p].rest * bytes)};
+    int32_t count = 0;
+    for (int32_t p = 0; p < kind->param_count; p++) {
+        const struct param *param = &kind->params[p];
+        if (is_cast(fsdp, kind, param))
+            kernels[count++] =
+                (struct kernel){.name = "cast_weight",
+                                .kind = KERNEL_CAST,
+                                .dtype = (enum dtype)fsdp->settings->precision.param_dtype,
+                                .bytes = (double)(param->dim0 * param->rest * bytes)};
+    }
     return fsdp_add_segment(
         fsdp, (struct segment){.name = arena_printf(fsdp->arena, "cast_weights(%s)", name),
                                .kernels = kernels,
-                               .kernel_count = kind->param_count,
+                               .kernel_count = count,
                                .host_cost = fsdp->settings->is_compiled ? HOST_KERNEL_COMPILED
                                                                         : HOST_KERNEL});
 }
@@ -144,26 +173,29 @@ static void setup_module(struct ddp_builder *builder, int32_t index, int32_t lik
     struct ddp_module *module = &builder->modules[index];
     const struct module_kind *kind = fsdp_kind(fsdp, index);
     const char *name = fsdp->model->modules[index].name;
-    const bool casts = is_cast(fsdp, kind);
+    const struct cast_size cast = cast_size_of(fsdp, kind);
     if (like == index) {
-        module->cast = casts ? add_cast_segment(fsdp, kind, name) : -1;
+        module->cast = cast.count > 0 ? add_cast_segment(fsdp, kind, name) : -1;
         setup_slices(builder, index);
     } else {
         *module = builder->modules[like];
     }
     module->weights = fsdp_add_tensor(
         fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "cast_weights(%s)", name),
-                              .bytes = casts ? kind->numel * param_bytes(fsdp) : 0,
+                              .bytes = cast.numel * param_bytes(fsdp),
                               .category = MEMORY_UNSHARDED_PARAMETERS,
-                              .unit = fsdp->modules[index].unit});
-    fsdp_split_module_grads(fsdp, module->weights, index);
+                              .unit = fsdp->modules[index].unit,
+                              .pieces = cast.count});
+    if (cast.count == kind->param_count - kind->frozen_count)
+        fsdp_split_module_grads(fsdp, module->weights, index);
     module->grads = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "gradients(%s)", name),
-                              .bytes = fsdp->settings->ddp.gradient_as_bucket_view
-                                           ? 0
-                                           : kind->numel * stored_bytes(fsdp),
-                              .category = MEMORY_GRADIENTS,
-                              .unit = fsdp->modules[index].unit});
+        fsdp,
+        (struct tensor){.name = arena_printf(fsdp->arena, "gradients(%s)", name),
+                        .bytes = fsdp->settings->ddp.gradient_as_bucket_view
+                                     ? 0
+                                     : (kind->numel - kind->frozen_numel) * stored_bytes(fsdp),
+                        .category = MEMORY_GRADIENTS,
+                        .unit = fsdp->modules[index].unit});
     fsdp_split_module_grads(fsdp, module->grads, index);
 }
 
@@ -186,11 +218,11 @@ static void setup_modules(struct ddp_builder *builder)
 /* Nothing is sharded: every GPU keeps and updates all. */
 static void setup_units(struct fsdp_builder *fsdp)
 {
+    fsdp_size_by_param(fsdp, 1);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp_unit *unit = &fsdp->units[i];
-        unit->shard = unit->parameters;
-        unit->optimizer_tensors = unit->param_count;
-        fsdp_size_whole(fsdp, unit);
+        unit->optimizer_tensors = unit->sizes.trained_count;
+        unit->padded = unit->sizes.reduced_padded = 0; /* neither gathered nor scattered */
         unit->sharded_grads = -1;
         fsdp_list_unit(fsdp, i);
         fsdp_add_shard(fsdp, i, unit->param_count);

@@ -51,7 +51,7 @@ static void setup_units(struct fsdp2_builder *builder)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const bool reshards = fsdp->settings->fsdp.reshard_after_forward != 0;
     builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp2_unit, fsdp->unit_count);
-    fsdp_size_by_param(fsdp);
+    fsdp_size_by_param(fsdp, fsdp->settings->shard_group.ranks);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp2_unit *unit = &builder->units[i];
         unit->common = &fsdp->units[i];

@@ -12,6 +12,8 @@
  * Example, a Llama-3-8B block: down 58,720,256 elements, up and gate as many, o 16,777,216, v and k
  * 4,194,304, q 16,777,216; two norms of 4,096 at the end: 218,112,000 in all.
  *
+ * With adapters only those have gradients, each made by a product of its own.
+ *
  * Left out: a norm's gradient is ready a few kernels before the end.
  */
 #include <string.h>
@@ -32,8 +34,8 @@ static void order_kind(struct fsdp_builder *builder, int32_t module,
     const struct module_kind *kind = fsdp_kind(builder, module);
     const struct segment *backward =
         &builder->program->segments.items[builder->modules[module].backward];
-    int64_t left = kind->numel;
-    int32_t tensors = kind->param_count;
+    int64_t left = kind->numel - kind->frozen_numel;
+    int32_t tensors = kind->param_count - kind->frozen_count;
     for (int32_t k = 0; k < backward->kernel_count && !backward->is_compiled; k++) {
         const struct kernel *kernel = &backward->kernels[k];
         const int64_t made = kernel->m * kernel->n * kernel->batch;

@@ -139,8 +139,8 @@ void fsdp_free(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
 /* fsdp_sizes.c */
 /* What a policy without frozen parameters has: all of `shard` is stored, cast, reduced, updated. */
 void fsdp_size_whole(const struct fsdp_builder *builder, struct fsdp_unit *unit);
-/* fully_shard: every parameter is padded by itself. */
-void fsdp_size_by_param(struct fsdp_builder *builder);
+/* fully_shard: every parameter is padded by itself; ddp: over one rank. */
+void fsdp_size_by_param(struct fsdp_builder *builder, int64_t ranks);
 /* FullyShardedDataParallel: a flat parameter, or with `is_split` one for the frozen and one for the
    trained ones. */
 void fsdp_size_flat(struct fsdp_builder *builder, bool is_split);

@@ -61,9 +61,8 @@ static void store(const struct fsdp_builder *builder, struct fsdp_unit *unit, in
 }
 
 static void add_param(const struct fsdp_builder *builder, struct fsdp_unit *unit,
-                      const struct param *param)
+                      const struct param *param, int64_t ranks)
 {
-    const int64_t ranks = builder->settings->shard_group.ranks;
     const enum dtype storage = (enum dtype)builder->settings->precision.storage_dtype;
     struct fsdp_sizes *sizes = &unit->sizes;
     int64_t shard = param_shard_numel(param, ranks);
@@ -86,12 +85,13 @@ static void add_param(const struct fsdp_builder *builder, struct fsdp_unit *unit
     unit->padded += shard * ranks;
 }
 
-void fsdp_size_by_param(struct fsdp_builder *builder)
+void fsdp_size_by_param(struct fsdp_builder *builder, int64_t ranks)
 {
     for (int32_t i = 0; i < builder->model->module_count; i++) {
         const struct module_kind *kind = fsdp_kind(builder, i);
         for (int32_t p = 0; p < kind->param_count; p++)
-            add_param(builder, &builder->units[fsdp_param_unit(builder, i, p)], &kind->params[p]);
+            add_param(builder, &builder->units[fsdp_param_unit(builder, i, p)], &kind->params[p],
+                      ranks);
     }
 }
 

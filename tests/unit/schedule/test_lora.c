@@ -99,7 +99,10 @@ static void test_packed(void)
 
 static void test_played(void)
 {
-    static const char *const rows[] = {LORA FSDP2, LORA FSDP1, LORA FSDP1_ORIGINAL,
+    static const char *const rows[] = {LORA FSDP2,
+                                       LORA FSDP1,
+                                       LORA FSDP1_ORIGINAL,
+                                       LORA "fsdp={api: ddp}",
                                        LORA FSDP2 "; train.activation_checkpointing=full",
                                        LORA FSDP1 "; train.grad_accum=3"};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -132,7 +135,7 @@ static void test_refused(void)
     check_refused("train.lora={target_modules: all-linear}", "rank");
     check_refused("train.lora={rank: 4}", "target_modules");
     check_refused("train.lora={rank: 4, target_modules: []}", "no layer gets an adapter");
-    check_refused(LORA "fsdp={api: ddp}", "'lora' cannot be simulated yet with 'api: ddp'");
+    check_refused(LORA "fsdp={api: zero3}", "'lora' cannot be simulated yet with 'api: zero3'");
     check_refused("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
                   "'double_quant' means nothing without quantisation");
 }
