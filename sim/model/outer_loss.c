@@ -18,6 +18,9 @@
  * the copy's gradient and the zeros it is put into backward. With a fused loss, which then reads
  * fp32, 8 T·V both ways; eager 12 T·V forward (logits, copy, log-softmax) and backward as above.
  *
+ * A variable of the training loop that holds the model's output (`pred`, `outputs`) keeps the
+ * logits, as the model gave them back, while backward runs: 2 or 4 T·V beside its 12.
+ *
  * Metrics: frameworks that log a cross-entropy or perplexity of each microbatch compute it anew
  * from the logits, in fp32 under autocast and without gradient: cast (B + 4), log-softmax (4 + 4),
  * nll. Composer does so behind the backward (trainer.py, _eval_train_metrics), where the
@@ -200,9 +203,8 @@ static void shift_logits(const struct loss_size *size, struct kernel_sink *sink)
     emit_bytes(sink, "logits.shift", KERNEL_ELEMENTWISE, 2.0 * bytes);
 }
 
-/* Of the logits that a shifted copy is taken of: with a cast they take the place of those that the
-   head made. */
-static int64_t shifted_temp_bytes(const struct outer *outer, const struct loss_size *size)
+/* What logits that the model casts take beyond those that the head made, whose place they have. */
+static int64_t replaced_bytes(const struct outer *outer, const struct loss_size *size)
 {
     return size->has_cast
                ? size->rows * size->classes * (dtype_bytes(size->dtype) - outer->element_bytes)
@@ -239,7 +241,9 @@ static void eager_loss(const struct outer *outer, const struct loss_size *size,
     kind->forward_temp_bytes = size->has_cast ? chunk_bytes : 0;
     kind->backward_temp_bytes = 2 * chunk_bytes;
     if (size->is_shifted)
-        kind->forward_temp_bytes = shifted_temp_bytes(outer, size) + bytes;
+        kind->forward_temp_bytes = replaced_bytes(outer, size) + bytes;
+    else if (outer->shape->model_upcasts)
+        kind->forward_temp_bytes = replaced_bytes(outer, size);
     kind->piece_bytes = chunk_bytes;
 }
 
@@ -264,7 +268,7 @@ static void fused_loss(const struct outer *outer, const struct loss_size *size,
         emit_bytes(&backward, "logits.from_fp32", KERNEL_ELEMENTWISE, logits + count * element);
     kind->saved_bytes = size->rows * (size->classes * dtype_bytes(read) + 4);
     if (size->is_shifted) {
-        kind->forward_temp_bytes = shifted_temp_bytes(outer, size);
+        kind->forward_temp_bytes = replaced_bytes(outer, size);
         kind->backward_temp_bytes = size->rows * size->classes * dtype_bytes(read);
     }
 }
@@ -302,6 +306,10 @@ void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct
     else
         eager_loss(outer, &size, kind);
     loss_metrics(outer, &size, kind);
+    const bool is_cast = shape->model_upcasts || size.is_shifted;
+    if (shape->keeps_logits)
+        kind->kept_bytes =
+            rows * classes * dtype_bytes(is_cast ? size.dtype : shape->compute_dtype);
     kind->output_bytes = dtype_bytes(size.dtype);
     kind->host_op_count = kind->forward.count;
 }

@@ -316,6 +316,10 @@ static void check_built(struct experiment *experiment, bool is_note)
     if (experiment->train.loss.metrics > 0 && experiment->train.loss.impl == LOSS_LINEAR)
         config_error(config, "train.loss.metrics", "it goes with 'impl: eager' or 'impl: fused'",
                      "'metrics' needs the logits, which 'impl: linear' never makes");
+    if (experiment->train.loss.keeps_logits && experiment->train.loss.impl == LOSS_LINEAR)
+        config_error(config, "train.loss.keeps_logits",
+                     "it goes with 'impl: eager' or 'impl: fused'",
+                     "'keeps_logits' needs the logits, which 'impl: linear' never makes");
     if (experiment->train.loss.shifted &&
         (experiment->train.loss.impl == LOSS_LINEAR || experiment->train.loss.chunks > 1))
         config_error(config, "train.loss.shifted",
@@ -367,7 +371,9 @@ enum status experiment_build_model(struct experiment *experiment)
         .attention = (enum attention_impl)train->attention,
         .loss = (enum loss_impl)train->loss.impl,
         .loss_chunks = train->loss.chunks,
-        .loss_upcast = train->loss.upcast,
+        .loss_upcast = train->loss.upcast != UPCAST_NONE,
+        .model_upcasts = train->loss.upcast == UPCAST_MODEL,
+        .keeps_logits = train->loss.keeps_logits,
         .loss_shifted = train->loss.shifted,
         .loss_metrics = train->loss.metrics,
         .experts = (enum expert_impl)train->experts,

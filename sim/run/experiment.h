@@ -40,7 +40,8 @@ struct norms_config { /* TransformerEngine's norms over several blocks a row */
 struct loss_config {
     int impl; /* enum loss_impl */
     int64_t chunks;
-    bool upcast, shifted;
+    int upcast; /* enum loss_upcast */
+    bool shifted, keeps_logits;
     int64_t metrics;
 };
 

@@ -112,6 +112,12 @@ static const struct choice fused_kernels_choices[] = {
     {"norm_rotary", FUSED_NORM_ROTARY, "the activation as PyTorch's operations (foak, Unsloth)"},
     {0}};
 
+static const struct choice upcast_choices[] = {
+    {"true", UPCAST_LOSS, "by the loss; those of the head live as long"},
+    {"model", UPCAST_MODEL, "by the model, which gives back fp32"},
+    {"false", UPCAST_NONE, NULL},
+    {0}};
+
 static const struct field loss_fields[] = {{.key = "impl",
                                             .kind = FIELD_ENUM,
                                             .offset = offsetof(struct loss_config, impl),
@@ -126,9 +132,10 @@ static const struct field loss_fields[] = {{.key = "impl",
                                             .max = 1 << 20,
                                             .help = "pieces the loss is computed in"},
                                            {.key = "upcast",
-                                            .kind = FIELD_BOOL,
+                                            .kind = FIELD_ENUM,
                                             .offset = offsetof(struct loss_config, upcast),
                                             .default_text = "true",
+                                            .choices = upcast_choices,
                                             .help = "logits to fp32 for the loss"},
                                            {.key = "shifted",
                                             .kind = FIELD_BOOL,
@@ -137,6 +144,12 @@ static const struct field loss_fields[] = {{.key = "impl",
                                             .help = "the loss reads a copy of the logits without "
                                                     "each sequence's last token (Hugging Face's "
                                                     "models up to transformers 4.45)"},
+                                           {.key = "keeps_logits",
+                                            .kind = FIELD_BOOL,
+                                            .offset = offsetof(struct loss_config, keeps_logits),
+                                            .default_text = "false",
+                                            .help = "a variable of the training loop holds the "
+                                                    "logits until backward is over"},
                                            {.key = "metrics",
                                             .kind = FIELD_COUNT,
                                             .offset = offsetof(struct loss_config, metrics),

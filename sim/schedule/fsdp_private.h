@@ -51,6 +51,7 @@ struct fsdp_module {
     int32_t *path_units; /* of the modules inside it, where these are in several units; NULL */
     /* tensors, -1: none */
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
+    int32_t kept;              /* the loss: logits, until the first module's backward is over */
     int32_t forward, backward; /* segments */
     int32_t done_event;        /* of the forward, that the host waits for; -1: it does not */
 };

@@ -356,6 +356,34 @@ static void test_shifted_losses(void)
 }
 
 /*
+ * Who casts, and what a variable of the loop holds, bytes an element of T·V: in the loss 2 + 4 + 4
+ * forward, 12 backward and 2 held; in the model 4 + 4, 12 and 4; not at all 2 + 2, 6 and 2.
+ */
+static void test_kept_logits(void)
+{
+    static const struct {
+        bool has_upcast, is_model;
+        int64_t forward, backward, kept;
+    } rows[] = {{true, false, 10, 12, 2}, {true, true, 8, 12, 4}, {false, false, 4, 6, 2}};
+    const int64_t count = INT64_C(8192) * 128256;
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_config config = fixture_llama_8b();
+        struct train_shape shape = fixture_shape(4096, 2);
+        shape.loss_upcast = rows[i].has_upcast;
+        shape.model_upcasts = rows[i].is_model;
+        shape.keeps_logits = true;
+        const struct model *model = fixture_build(&arena, &config, &shape);
+        const struct module_kind *loss = fixture_kind(model, MODULE_LOSS);
+        const int64_t logits = fixture_kind(model, MODULE_HEAD)->output_bytes;
+        CHECK_INT(logits + loss->saved_bytes + loss->forward_temp_bytes, rows[i].forward * count);
+        CHECK_INT(loss->saved_bytes + loss->backward_temp_bytes, rows[i].backward * count);
+        CHECK_INT(loss->kept_bytes, rows[i].kept * count);
+    }
+    arena_release(&arena);
+}
+
+/*
  * 107: one-kernel norms and rotary, SwiGLU of PyTorch's operations: 12h + 4k + 8f + 4a + 8 bytes a
  * token, 168,072 for Llama-3-8B; with a fused activation gate, up and product only, 2f less. A
  * reentrant checkpoint holds the block's output beside: 2h.
@@ -392,5 +420,6 @@ const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"loss metrics", test_loss_metrics},
                                               {"fused losses", test_fused_losses},
                                               {"shifted losses", test_shifted_losses},
+                                              {"kept logits", test_kept_logits},
                                               {"hand fused", test_hand_fused},
                                               {NULL, NULL}};
