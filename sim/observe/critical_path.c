@@ -20,6 +20,7 @@ const char *path_cause_name(enum path_cause cause)
         [PATH_MEMCPY] = "memcpy",
         [PATH_HOST] = "host",
         [PATH_HOST_COMPUTE] = "host_compute",
+        [PATH_RETRY] = "allocator_retry",
     };
     return names[cause];
 }
@@ -158,6 +159,19 @@ static int32_t find_epoch(const struct journal_class *class, int64_t now_ps)
     return low - 1;
 }
 
+/* The part of a stretch in which the allocator retried. */
+static int64_t retried_ps(const struct journal_class *class, int64_t begin_ps, int64_t end_ps)
+{
+    int64_t sum_ps = 0;
+    for (int32_t i = 0; i < class->retries.count; i++) {
+        const struct journal_retry *retry = &class->retries.items[i];
+        const int64_t from_ps = retry->begin_ps > begin_ps ? retry->begin_ps : begin_ps;
+        const int64_t to_ps = retry->end_ps < end_ps ? retry->end_ps : end_ps;
+        sum_ps += to_ps > from_ps ? to_ps - from_ps : 0;
+    }
+    return sum_ps;
+}
+
 /* The host since begin_ps, each issue for its unit. */
 static void walk_issues(struct walk *walk, const struct journal_class *class, int32_t first,
                         int64_t begin_ps)
@@ -176,7 +190,10 @@ static void walk_issues(struct walk *walk, const struct journal_class *class, in
         walk_add(walk, issue_cause(issue), issue->op->unit, to_ps - from_ps);
         left_ps -= to_ps - from_ps;
     }
-    walk_add(walk, PATH_HOST, -1, left_ps);
+    int64_t retry_ps = retried_ps(class, begin_ps, end_ps);
+    retry_ps = retry_ps < left_ps ? retry_ps : left_ps;
+    walk_add(walk, PATH_RETRY, -1, retry_ps);
+    walk_add(walk, PATH_HOST, -1, left_ps - retry_ps);
 }
 
 static bool walk_host(struct walk *walk)

@@ -42,6 +42,7 @@ enum path_cause {
     PATH_MEMCPY,           /* between host and device, as long as they take alone */
     PATH_HOST,             /* the host thread: issues, hooks, Python */
     PATH_HOST_COMPUTE,     /* … computes: an optimizer on the host */
+    PATH_RETRY, /* … waits for the GPU and the driver: the allocator ran out of memory */
     PATH_CAUSE_COUNT
 };
 const char *path_cause_name(enum path_cause cause); /* "all_gather": keys of JSON */

@@ -110,6 +110,13 @@ static void memory_changed(void *context, const struct memory_change *change)
                                 change->reserved_bytes};
 }
 
+static void memory_retried(void *context, const struct memory_retry *retry)
+{
+    struct journal *journal = context;
+    *ARENA_PUSH(journal->arena, &journal->classes[retry->class_idx].retries) =
+        (struct journal_retry){retry->begin_ps, retry->end_ps};
+}
+
 struct journal *journal_new(struct arena *arena, const struct layout *layout,
                             const struct program *const *programs, int32_t program_count,
                             int32_t warmup, int32_t steps)
@@ -139,6 +146,7 @@ struct observer journal_observer(struct journal *journal)
                              .host_enters = host_enters,
                              .host_issues = host_issues,
                              .memory_changed = memory_changed,
+                             .memory_retried = memory_retried,
                              .mark_reached = mark_reached};
 }
 

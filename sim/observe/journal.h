@@ -62,6 +62,11 @@ struct journal_memory {
     int64_t reserved_bytes; /* by the allocator, then */
 };
 
+/* The allocator's host waits for the GPU, then for the driver (memory_retry). */
+struct journal_retry {
+    int64_t begin_ps, end_ps;
+};
+
 struct journal_class {
     const struct program *program;
     struct journal_stream *streams;
@@ -81,6 +86,10 @@ struct journal_class {
         struct journal_memory *items;
         int32_t count, capacity;
     } memory;
+    struct {
+        struct journal_retry *items;
+        int32_t count, capacity;
+    } retries;
     int64_t opened_ps, closed_ps; /* the reported steps; after journal_close */
 };
 

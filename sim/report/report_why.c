@@ -19,6 +19,7 @@ static const char *const cause_words[PATH_CAUSE_COUNT] = {
     [PATH_MEMCPY] = "copies between host and device",
     [PATH_HOST] = "host thread",
     [PATH_HOST_COMPUTE] = "host computes",
+    [PATH_RETRY] = "allocator out of memory, retries",
 };
 
 static const char *unit_words(const struct why *why, int32_t unit)

@@ -116,6 +116,19 @@ static void waits(struct trace *trace)
     }
 }
 
+static void retries(struct trace *trace)
+{
+    for (int32_t i = 0; i < trace->class->retries.count; i++) {
+        const struct journal_retry *retry = &trace->class->retries.items[i];
+        if (retry->end_ps <= trace->host_begin_ps || retry->begin_ps >= trace->host_end_ps)
+            continue;
+        const struct slice slice =
+            host_slice(trace, "cuda_runtime", "cudaMalloc (retry)", retry->begin_ps, retry->end_ps);
+        slice_open(trace, &slice);
+        event_close(trace);
+    }
+}
+
 /* The host's part of a step: PyTorch's profiler marks it so, and HTA finds steps by it. */
 static void step_slice(struct trace *trace, int32_t step, int64_t begin_ps, int64_t end_ps)
 {
@@ -144,4 +157,5 @@ void trace_host(struct trace *trace)
         issue_one(trace, &issues[i]);
     }
     waits(trace);
+    retries(trace);
 }

@@ -141,6 +141,7 @@ static void test_path_of_runs(void)
         {"llama3-8b_dgx-h100-25gbe", "nodes=4; simulate.network=messages"},
         {"llama3-8b_dgx-h100", "fsdp.cpu_offload=true"},
         {"llama3-8b_dgx-h100", "simulate.warmup_steps=0; simulate.fold=off"},
+        {"cases/gathers-run-ahead", "cluster.host.gpu.memory.total=26GiB"},
         {"cases/ddp-bucket-copies", NULL},
         {"cases/deepspeed-hooks", NULL},
         {"cases/lora-mixed-units", NULL},
@@ -161,6 +162,7 @@ static void test_path_of_runs(void)
                        played.outcome.step_time_s * (double)played.experiment.simulate.steps,
                        1e-12);
             CHECK_TRUE(path->held_ps <= path->length_ps);
+            CHECK_TRUE((path->by_cause_ps[PATH_RETRY] > 0) == (played.outcome.alloc_retries > 0));
             check_context(NULL);
         }
         played_release(&played);

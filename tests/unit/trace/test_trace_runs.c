@@ -69,6 +69,7 @@ static void test_breakdown(void)
         {"llama3-8b_dgx-h100-25gbe", "nodes=4"},
         {"llama3-8b_dgx-h100", "fsdp.api=fsdp1; fsdp.reshard_after_forward=; fsdp.wrap=block"},
         {"llama3-8b_dgx-h100", "fsdp.cpu_offload=true"},
+        {"cases/gathers-run-ahead", "cluster.host.gpu.memory.total=26GiB"},
         {"cases/ddp-bucket-copies", NULL},
         {"cases/deepspeed-hooks", NULL},
         {"cases/lora-mixed-units", NULL},
