@@ -239,6 +239,7 @@ struct train_shape {
     bool has_cooperative_norms; /* norms need all SMs at once, but for norm_sm_margin */
     int64_t norm_sm_margin;
     struct lora_shape lora;
+    struct config_list frozen; /* const char *: modules that are not trained; not with adapters */
 };
 
 struct param {
@@ -266,6 +267,7 @@ struct module_kind {
     int64_t active_numel; /* of them, what one token passes */
     int64_t frozen_numel; /* of them, what gets no gradient */
     int32_t frozen_count; /* params that get none */
+    bool is_unreached;    /* backward ends behind it: nothing up to it is trained */
     struct module_part *parts;
     int32_t part_count; /* blocks only */
     struct kernel_list forward, backward;

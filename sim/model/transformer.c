@@ -4,8 +4,14 @@
  * Blocks that differ (experts or not, windowed or not, checkpointed or not) are kinds of their own;
  * a stack of them is a list of kind numbers.
  */
+#include <string.h>
+
 #include "model/block.h"
+#include "model/module_name.h"
 #include "model/outer.h"
+
+/* Of a module: trained, frozen, or frozen with all before it, so that backward ends behind it. */
+enum training { TRAINING, TRAINING_FROZEN, TRAINING_UNREACHED, TRAINING_COUNT };
 
 struct build {
     struct arena *arena;
@@ -16,7 +22,12 @@ struct build {
         struct module_kind *items;
         int32_t count, capacity;
     } kinds;
-    int32_t block_kinds[2][2][2][2]; /* by experts, window, checkpointed, first; 0: not made */
+    /* By training, experts, window, checkpointed, first; 0: not made. */
+    int32_t block_kinds[TRAINING_COUNT][2][2][2][2];
+    struct train_shape frozen_shape; /* that of adapters on nothing: no weight has a gradient */
+    struct outer frozen_outer;
+    bool is_reached; /* by backward: a module before is trained */
+    double unreached_flop_per_token;
 };
 
 static struct module_kind *new_kind(struct build *build, int32_t *kind_idx)
@@ -29,6 +40,35 @@ static void add_module(struct build *build, int32_t kind_idx, const char *name)
 {
     struct model *model = build->model;
     model->modules[model->module_count++] = (struct module){.kind_idx = kind_idx, .name = name};
+}
+
+static enum training training_of(struct build *build, const char *name)
+{
+    const struct config_list *frozen = &build->shape->frozen;
+    const char *const *patterns = frozen->items;
+    for (int64_t i = 0; i < frozen->count; i++)
+        if (module_name_matches(name, patterns[i]))
+            return build->is_reached ? TRAINING_FROZEN : TRAINING_UNREACHED;
+    build->is_reached = true;
+    return TRAINING;
+}
+
+/* Marks what a built kind trains; of one that backward does not reach nothing is kept. */
+static void freeze(struct module_kind *kind, enum training training)
+{
+    for (int32_t i = 0; i < kind->param_count; i++) {
+        kind->params[i].is_frozen = true;
+        kind->frozen_numel += kind->params[i].dim0 * kind->params[i].rest;
+        kind->frozen_count++;
+    }
+    if (training != TRAINING_UNREACHED)
+        return;
+    kind->is_unreached = true;
+    kind->backward = (struct kernel_list){0};
+    kind->recompute = (struct kernel_list){0};
+    kind->is_recomputed = false;
+    kind->recompute_flop = 0;
+    kind->saved_bytes = kind->recompute_saved_bytes = kind->backward_temp_bytes = 0;
 }
 
 struct stack {
@@ -56,7 +96,8 @@ static bool is_checkpointed(const struct build *build, int64_t layer)
            (layer + 1) % shape->checkpoint_every == 0;
 }
 
-static int32_t block_kind(struct build *build, const struct stack *stack, int64_t layer)
+static int32_t block_kind(struct build *build, const struct stack *stack, int64_t layer,
+                          enum training training)
 {
     const struct network *net = build->net;
     bool is_moe = net->experts > 0 && layer >= net->dense_layers;
@@ -64,7 +105,7 @@ static int32_t block_kind(struct build *build, const struct stack *stack, int64_
         stack->is_causal && network_layer_has_window(net, layer) && net->window < stack->seq_len;
     bool is_saved = is_checkpointed(build, layer);
     bool is_first = net->buckets > 0 && layer == 0;
-    int32_t *known = &build->block_kinds[is_moe][has_window][is_saved][is_first];
+    int32_t *known = &build->block_kinds[training][is_moe][has_window][is_saved][is_first];
     if (*known > 0)
         return *known;
     const struct block_spec spec = {.label = block_label(stack, is_moe, has_window),
@@ -79,43 +120,77 @@ static int32_t block_kind(struct build *build, const struct stack *stack, int64_
                                         stack->cross_seq_len * build->shape->micro_batch,
                                     .cross_seq_len = stack->cross_seq_len};
     struct module_kind *kind = new_kind(build, known);
-    block_build(build->arena, net, build->shape, &spec,
-                is_saved ? build->shape->checkpointing : CHECKPOINT_NONE, kind);
+    enum activation_checkpointing checkpointing =
+        is_saved ? build->shape->checkpointing : CHECKPOINT_NONE;
+    if (training == TRAINING_UNREACHED) /* its temporaries are those of a forward that keeps none */
+        checkpointing = CHECKPOINT_FULL;
+    block_build(build->arena, net, training == TRAINING ? build->shape : &build->frozen_shape,
+                &spec, checkpointing, kind);
+    if (training != TRAINING)
+        freeze(kind, training);
     return *known;
+}
+
+/* Forward's products are counted once where backward does not come. */
+static void count_unreached(struct build *build, const struct module_kind *kind)
+{
+    const struct network *net = build->net;
+    build->unreached_flop_per_token +=
+        2.0 * (double)kind->active_numel +
+        4.0 * (double)net->a * (double)(net->d_qk + net->d_v) * (double)build->shape->seq_len;
 }
 
 static void add_stack(struct build *build, const struct stack *stack)
 {
-    static const struct build empty;
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            for (int k = 0; k < 2; k++)
-                for (int l = 0; l < 2; l++)
-                    build->block_kinds[i][j][k][l] = empty.block_kinds[i][j][k][l];
-    for (int64_t i = 0; i < stack->count; i++)
-        add_module(build, block_kind(build, stack, i),
-                   arena_printf(build->arena, "%s.%d", stack->prefix, (int)i));
+    memset(build->block_kinds, 0, sizeof(build->block_kinds));
+    for (int64_t i = 0; i < stack->count; i++) {
+        const char *name = arena_printf(build->arena, "%s.%d", stack->prefix, (int)i);
+        const enum training training = training_of(build, name);
+        const int32_t kind_idx = block_kind(build, stack, i, training);
+        if (training == TRAINING_UNREACHED)
+            count_unreached(build, &build->kinds.items[kind_idx]);
+        add_module(build, kind_idx, name);
+    }
 }
 
-static void add_norm(struct build *build, const struct outer *outer, bool has_readers)
+/* How a module outside the blocks is made. */
+struct outer_module {
+    void (*make)(const struct build *build, const struct outer *outer, bool flag,
+                 struct module_kind *kind);
+    bool flag;
+};
+
+/* Made once to know its name, and again if it is frozen. */
+static enum training add_outer(struct build *build, const struct outer *outer,
+                               struct outer_module module)
 {
     int32_t kind_idx = 0;
-    if (!build->net->has_final_norm)
-        return;
     struct module_kind *kind = new_kind(build, &kind_idx);
-    outer_norm(outer, has_readers, kind);
+    module.make(build, outer, module.flag, kind);
+    const enum training training = training_of(build, kind->label);
+    if (training != TRAINING) {
+        *kind = (struct module_kind){0};
+        module.make(build, &build->frozen_outer, module.flag, kind);
+        freeze(kind, training);
+    }
     add_module(build, kind_idx, kind->label);
+    return training;
 }
 
-static void add_embedding(struct build *build, const struct outer *outer, bool owns_table)
+static void make_norm(const struct build *build, const struct outer *outer, bool has_readers,
+                      struct module_kind *kind)
 {
-    int32_t kind_idx = 0;
-    struct module_kind *kind = new_kind(build, &kind_idx);
+    (void)build;
+    outer_norm(outer, has_readers, kind);
+}
+
+static void make_embedding(const struct build *build, const struct outer *outer, bool owns_table,
+                           struct module_kind *kind)
+{
     if (build->net->kind == NETWORK_VISION)
         outer_patch_embedding(outer, kind);
     else
         outer_embedding(outer, owns_table, kind);
-    add_module(build, kind_idx, kind->label);
 }
 
 static bool has_pooled_head(const struct network *net)
@@ -124,22 +199,40 @@ static bool has_pooled_head(const struct network *net)
            (net->kind == NETWORK_ENCODER && net->bert_head == BERT_HEAD_POOLER);
 }
 
-static void add_head(struct build *build, const struct outer *outer)
+static void make_head(const struct build *build, const struct outer *outer, bool is_pooled,
+                      struct module_kind *kind)
 {
-    const struct network *net = build->net;
-    int32_t kind_idx = 0;
-    struct module_kind *kind = new_kind(build, &kind_idx);
-    bool is_pooled = has_pooled_head(net);
+    (void)build;
     if (is_pooled)
         outer_pooled_head(outer, kind);
     else
         outer_head(outer, kind);
-    add_module(build, kind_idx, kind->label);
-    kind = new_kind(build, &kind_idx);
+}
+
+static void add_norm(struct build *build, const struct outer *outer, bool has_readers)
+{
+    if (build->net->has_final_norm)
+        (void)add_outer(build, outer, (struct outer_module){make_norm, has_readers});
+}
+
+static void add_embedding(struct build *build, const struct outer *outer, bool owns_table)
+{
+    (void)add_outer(build, outer, (struct outer_module){make_embedding, owns_table});
+}
+
+static void add_head(struct build *build, const struct outer *outer)
+{
+    const struct network *net = build->net;
+    int32_t kind_idx = 0;
+    const bool is_pooled = has_pooled_head(net);
+    const enum training training =
+        add_outer(build, outer, (struct outer_module){make_head, is_pooled});
+    const struct outer *used = training == TRAINING ? outer : &build->frozen_outer;
+    struct module_kind *kind = new_kind(build, &kind_idx);
     if (is_pooled)
-        outer_loss(outer, build->shape->micro_batch, net->labels, kind);
+        outer_loss(used, build->shape->micro_batch, net->labels, kind);
     else
-        outer_loss(outer, outer->tokens, net->vocab, kind);
+        outer_loss(used, outer->tokens, net->vocab, kind);
     add_module(build, kind_idx, "loss");
 }
 
@@ -178,10 +271,14 @@ static void set_totals(struct build *build)
         6.0 * (double)net->layers * (double)net->a * (double)(net->d_qk + net->d_v) *
             (double)build->shape->seq_len;
     /* Of what is frozen only the gradient of the input is computed. */
-    const double trained = (double)(model->parameters - model->frozen_parameters);
-    if (model->frozen_parameters > 0)
-        model->flop_per_token -= 2.0 * ((double)model->active_parameters - trained -
-                                        (double)model->input_embedding_parameters);
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = &model->kinds[model->modules[i].kind_idx];
+        const bool is_counted = kind->role != MODULE_EMBEDDING || net->is_tied;
+        if (kind->frozen_numel > 0 && is_counted)
+            model->flop_per_token -=
+                2.0 * (double)(kind->active_numel - (kind->numel - kind->frozen_numel));
+    }
+    model->flop_per_token -= build->unreached_flop_per_token;
 }
 
 void transformer_build(struct arena *arena, const struct network *net,
@@ -189,6 +286,9 @@ void transformer_build(struct arena *arena, const struct network *net,
 {
     struct build build = {.arena = arena, .net = net, .shape = shape, .model = model};
     const struct outer outer = outer_of(arena, net, shape, shape->seq_len);
+    build.frozen_shape = *shape;
+    build.frozen_shape.lora = (struct lora_shape){.rank = 1};
+    build.frozen_outer = outer_of(arena, net, &build.frozen_shape, shape->seq_len);
     bool has_decoder = net->kind == NETWORK_ENCODER_DECODER;
     bool is_decoder = net->kind == NETWORK_DECODER;
     const int64_t decoder_seq_len =

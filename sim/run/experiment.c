@@ -229,11 +229,9 @@ void experiment_release(struct experiment *experiment)
 /* Peaks of the GPU for dtypes that can be simulated as compute dtype. */
 static const char *known_peaks(struct experiment *experiment, const struct gpu *gpu)
 {
-    const bool is_fsdp = experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1;
     const char *known = "";
     for (int i = 0; i < DTYPE_COUNT; i++)
-        if (gpu->peak_flop_per_s[i] > 0 &&
-            (i == DTYPE_FP32 || i == DTYPE_BF16 || (i == DTYPE_FP16 && !is_fsdp)))
+        if (gpu->peak_flop_per_s[i] > 0 && (i == DTYPE_FP32 || i == DTYPE_BF16 || i == DTYPE_FP16))
             known = arena_printf(&experiment->arena, "%s%s%s", known, known[0] != '\0' ? ", " : "",
                                  dtype_name((enum dtype)i));
     return known;
@@ -332,6 +330,7 @@ static void check_built(struct experiment *experiment, bool is_note)
                      "'early_stop' means nothing without activation checkpointing");
     check_reentrant(experiment);
     lora_check(experiment);
+    frozen_check(experiment);
     const struct policy_config policy = {.fsdp = &experiment->fsdp,
                                          .ddp = &experiment->ddp,
                                          .zero = &experiment->zero,
@@ -347,7 +346,8 @@ void experiment_note_unbuilt(struct experiment *experiment)
 {
     check_built(experiment, true);
     /* Which layers there are the model knows; what is wrong is in `diag`. */
-    if (experiment->train.lora.rank > 0 && experiment->diag->error_count == 0) {
+    if ((experiment->train.lora.rank > 0 || experiment->train.frozen.count > 0) &&
+        experiment->diag->error_count == 0) {
         const enum status status = experiment_build_model(experiment);
         BUG_IF(status != STATUS_OK && experiment->diag->error_count == 0);
     }
@@ -389,9 +389,12 @@ enum status experiment_build_model(struct experiment *experiment)
                  .dropout = train->lora.dropout,
                  .has_wide_input = train->lora.adapter_dtype != 0,
                  .quantization = (enum quantization)train->lora.quantization,
-                 .has_double_quant = train->lora.double_quant}};
-    const enum status status = model_build(&experiment->arena, &experiment->model_config, &shape,
-                                           &experiment->model, experiment->diag);
+                 .has_double_quant = train->lora.double_quant},
+        .frozen = train->frozen};
+    enum status status = model_build(&experiment->arena, &experiment->model_config, &shape,
+                                     &experiment->model, experiment->diag);
+    if (status == STATUS_OK)
+        status = frozen_check_modules(experiment);
     return status == STATUS_OK ? lora_check_targets(experiment) : status;
 }
 
@@ -455,7 +458,10 @@ enum status experiment_build(struct experiment *experiment)
     enum status status = experiment_build_model(experiment);
     if (status != STATUS_OK)
         return status;
-    status = wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap);
+    const bool needs_uniform = train->frozen.count > 0 && experiment->fsdp.api == API_FSDP1 &&
+                               !experiment->fsdp.use_orig_params && !train->compile;
+    status =
+        wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap, needs_uniform);
     if (status != STATUS_OK)
         return status;
     struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};

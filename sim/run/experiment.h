@@ -79,6 +79,7 @@ struct train_config {
     int experts;   /* enum expert_impl */
     struct loss_config loss;
     struct norms_config norms;
+    struct config_list frozen; /* const char *: modules that are not trained */
     struct allocator_config allocator;
     struct config_list microbatch_costs; /* struct microbatch_cost */
     struct lora_config lora;             /* rank 0: all parameters are trained */

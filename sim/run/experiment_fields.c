@@ -411,6 +411,13 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_config, lora),
      .table = &lora_table,
      .help = "adapters on a frozen base"},
+    {.key = "frozen",
+     .kind = FIELD_TEXT_LIST,
+     .offset = offsetof(struct train_config, frozen),
+     .is_line = true,
+     .help =
+         "modules that are not trained (requires_grad_(False)): embed_tokens, layers.0-15, norm, "
+         "lm_head; backward ends behind those that nothing trained stands before"},
     {.key = "allocator",
      .kind = FIELD_STRUCT,
      .offset = offsetof(struct train_config, allocator),

@@ -13,6 +13,8 @@ static void refuse_with(struct experiment *experiment, bool is_set, const char *
 enum dtype lora_base_dtype(const struct train_config *train)
 {
     const int given = train->lora.base_dtype;
+    if (train->lora.rank == 0)
+        return (enum dtype)train->precision.storage_dtype;
     return (enum dtype)(given != 0 ? given - 1 : train->precision.param_dtype);
 }
 

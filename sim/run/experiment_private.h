@@ -24,6 +24,9 @@ struct root_config {
 
 /* What frozen parameters are kept in. */
 enum dtype lora_base_dtype(const struct train_config *train);
+/* experiment_frozen.c: modules that are not trained: where that has a meaning, which there are. */
+void frozen_check(struct experiment *experiment);
+MUST_CHECK enum status frozen_check_modules(struct experiment *experiment);
 /* experiment_lora.c: adapters that cannot be played; targets that the model does not have. */
 void lora_check(struct experiment *experiment);
 MUST_CHECK enum status lora_check_targets(struct experiment *experiment);

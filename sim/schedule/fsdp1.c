@@ -123,7 +123,7 @@ static void post_forward(struct fsdp1_builder *builder, int32_t index)
     unit->post_forward_idx = builder->post_forward_count;
     builder->post_forward_order[builder->post_forward_count++] = index;
     fsdp1_reshard(builder, index, unit->is_resharded, false);
-    unit->needs_backward_unshard = true;
+    unit->needs_backward_unshard = index == 0 || builder->fsdp.backward.first[index] >= 0;
 }
 
 /* The forward of a unit that backward has not reached yet runs again, hooks and all; the order of

@@ -168,7 +168,10 @@ void fsdp1_backward(struct fsdp1_builder *builder)
             fsdp1_has_params(builder, run->unit))
             post_backward(builder, run->unit);
     }
-    /* 85: the end-of-backward callback. */
+    /* 85: the end-of-backward callback; what backward did not come to is freed too. */
+    for (int32_t unit = 1; unit < fsdp->unit_count; unit++)
+        if (runs->last_own[unit] < 0 && builder->units[unit].is_gathered)
+            fsdp1_reshard(builder, unit, true, true);
     fsdp_op(fsdp, OP_RECORD, FSDP1_POST_BACKWARD, 0, builder->done_event);
     fsdp_op(fsdp, OP_WAIT, FSDP1_COMPUTE, 0, builder->done_event);
     fsdp_op(fsdp, OP_RECORD, FSDP1_ALL_REDUCE, 0, builder->all_reduced_event);

@@ -22,15 +22,6 @@ static void setup_streams(struct fsdp1_builder *builder)
                                   .group = fsdp->settings->replicate_group};
 }
 
-/* 83: the power of two nearest the square root of the group, from above, that divides it. */
-static int64_t pre_divide_factor(int64_t ranks)
-{
-    int64_t factor = 1;
-    while (ranks % factor == 0 && ranks / factor > factor)
-        factor *= 2;
-    return factor;
-}
-
 /*
  * 70: one flat parameter, padded so that the group divides it. The optimizer sees its shard, or
  * with original parameters the pieces of them that lie in it: (parameters + cuts) / ranks on
@@ -98,7 +89,7 @@ static void setup_unit_segments(struct fsdp1_builder *builder, int32_t index)
     const struct fsdp_sizes *sizes = &unit->common->sizes;
     const double shard = (double)sizes->reduced_shard, padded = (double)sizes->reduced_padded;
     const int64_t ranks = fsdp->settings->shard_group.ranks * fsdp->settings->replicate_group.ranks;
-    const int64_t factor = pre_divide_factor(ranks);
+    const int64_t factor = fsdp_pre_divide_factor(fsdp);
     unit->cast_shard = fsdp_add_unit_pass(fsdp, index, "cast_shard", KERNEL_CAST, param,
                                           (double)sizes->cast_stored_bytes +
                                               (double)sizes->cast_shard * param_bytes);

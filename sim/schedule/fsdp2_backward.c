@@ -86,6 +86,7 @@ static void all_reduce(struct fsdp2_builder *builder, int32_t index)
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->summed);
     fsdp_op(&builder->fsdp, OP_WAIT, FSDP2_ALL_REDUCE, index, unit->summed);
     fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP2_ALL_REDUCE, index, unit->all_reduce);
+    fsdp_op(&builder->fsdp, OP_SEGMENT, FSDP2_ALL_REDUCE, index, unit->post_divide);
     fsdp_keep_gradient(&builder->fsdp, index, FSDP2_ALL_REDUCE);
     fsdp_op(&builder->fsdp, OP_RECORD, FSDP2_ALL_REDUCE, index, unit->post_reduced);
     if (unit->common->is_reduced_apart)
@@ -99,6 +100,7 @@ static void reduce(struct fsdp2_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     drain_held_reduced(builder);
     alloc_reduce_output(builder, index);
+    fsdp_op(fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->pre_divide);
     if (fsdp_is_sharded(fsdp))
         fsdp_op(fsdp, OP_COLLECTIVE, FSDP2_REDUCE_SCATTER, index, unit->reduce_scatter);
     fsdp_op(fsdp, OP_RECORD, FSDP2_REDUCE_SCATTER, index, unit->reduced);
@@ -109,6 +111,7 @@ static void reduce(struct fsdp2_builder *builder, int32_t index)
         return;
     }
     if (builder->all_reduces) {
+        fsdp_op(fsdp, OP_SEGMENT, FSDP2_REDUCE_SCATTER, index, unit->post_divide);
         fsdp_keep_gradient(fsdp, index, FSDP2_REDUCE_SCATTER);
         fsdp_free_reduced(fsdp, index);
     }

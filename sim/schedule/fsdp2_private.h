@@ -29,7 +29,7 @@ struct fsdp2_unit {
     int32_t cast, gather_buffer, params, post_forward_shard, kept_grads, reduce_input, partial;
     /* segments */
     int32_t copy_in, copy_out, keep_slice, copy_in_slice, keep_grads, add_grads, chunk_cat,
-        chunk_cat_kept, sum_partial;
+        chunk_cat_kept, pre_divide, post_divide, sum_partial;
     /* collectives */
     int32_t all_gather, all_gather_slices, reduce_scatter, all_reduce;
     /* events */

@@ -45,6 +45,14 @@ static void setup_streams(struct fsdp2_builder *builder)
                                   .group = builder->fsdp.settings->replicate_group};
 }
 
+/* 33: the first module that backward comes to, behind some that it does not: its inputs carry no
+   gradient. */
+static bool begins_graph(const struct fsdp_builder *builder, int32_t module)
+{
+    return module > 0 && fsdp_kind(builder, module - 1)->is_unreached &&
+           !fsdp_kind(builder, module)->is_unreached;
+}
+
 /* The state of each unit; what it holds gathered: every parameter padded by itself. */
 static void setup_units(struct fsdp2_builder *builder)
 {
@@ -60,7 +68,8 @@ static void setup_units(struct fsdp2_builder *builder)
                              (role == MODULE_NORM || role == MODULE_HEAD ||
                               (role == MODULE_EMBEDDING && fsdp->model->is_tied));
         unit->is_resharded = i > 0 && reshards && !is_kept;
-        unit->reduces_at_end = i == 0 || role == MODULE_EMBEDDING;
+        unit->reduces_at_end =
+            i == 0 || role == MODULE_EMBEDDING || begins_graph(fsdp, unit->common->first_module);
         unit->is_needed_in_backward =
             fsdp->settings->fsdp.unshard_in_backward || fsdp->model->is_tied ||
             unit->common->parameters != fsdp_kind(fsdp, unit->common->first_module)->numel ||
@@ -128,6 +137,25 @@ static void setup_kept_gradients(struct fsdp2_builder *builder, int32_t index)
         trained > 0 ? (trained + (double)sizes->reduced_padded) * reduce_bytes : 0);
 }
 
+/* 32: fp16 is divided before and after a sum; other dtypes are averaged by NCCL. */
+static void setup_divisions(struct fsdp2_builder *builder, int32_t index)
+{
+    struct fsdp2_unit *unit = &builder->units[index];
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const struct policy_settings *settings = fsdp->settings;
+    const enum dtype reduce = (enum dtype)settings->precision.reduce_dtype;
+    const int64_t ranks = settings->shard_group.ranks * settings->replicate_group.ranks;
+    const int64_t factor = reduce == DTYPE_FP16 ? fsdp_pre_divide_factor(fsdp) : ranks;
+    const double moved = 2 * (double)dtype_bytes(reduce);
+    const struct fsdp_sizes *sizes = &unit->common->sizes;
+    unit->pre_divide = fsdp_add_unit_pass(
+        fsdp, index, "pre_divide", KERNEL_CAST, reduce,
+        reduce == DTYPE_FP16 && factor > 1 ? (double)sizes->reduced_padded * moved : 0);
+    unit->post_divide =
+        fsdp_add_unit_pass(fsdp, index, "post_divide", KERNEL_CAST, reduce,
+                           factor < ranks ? (double)sizes->reduced_shard * moved : 0);
+}
+
 static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
 {
     struct fsdp2_unit *unit = &builder->units[index];
@@ -151,6 +179,7 @@ static void setup_unit_segments(struct fsdp2_builder *builder, int32_t index)
     unit->sum_partial = fsdp_add_unit_pass(
         fsdp, index, "sum_partial", KERNEL_ELEMENTWISE, reduce,
         unit->partial >= 0 ? (double)sizes->reduced_shard * 3 * reduce_bytes : 0);
+    setup_divisions(builder, index);
     fsdp_add_gradient_segments(fsdp, index);
 }
 
@@ -199,6 +228,11 @@ static void setup_unit(struct fsdp2_builder *builder, int32_t index)
         unit->all_reduce =
             fsdp_add_collective(fsdp, COLLECTIVE_ALL_REDUCE, fsdp->program->communicators.count - 1,
                                 (double)shard_bytes);
+    if (fsdp->settings->precision.reduce_dtype == DTYPE_FP16) { /* 32: a sum */
+        fsdp->program->collectives.items[unit->reduce_scatter].is_average = false;
+        if (fsdp_is_replicated(fsdp))
+            fsdp->program->collectives.items[unit->all_reduce].is_average = false;
+    }
     unit->copied_in = fsdp_add_event(fsdp, "copied_in", name);
     unit->gathered = fsdp_add_event(fsdp, "gathered", name);
     unit->copied_out = fsdp_add_event(fsdp, "copied_out", name);

@@ -11,6 +11,18 @@ bool fsdp_is_replicated(const struct fsdp_builder *builder)
     return builder->settings->replicate_group.ranks > 1;
 }
 
+/* The power of two nearest the square root of all that reduce together, from above, that divides
+   them. */
+int64_t fsdp_pre_divide_factor(const struct fsdp_builder *builder)
+{
+    const int64_t ranks =
+        builder->settings->shard_group.ranks * builder->settings->replicate_group.ranks;
+    int64_t factor = 1;
+    while (ranks % factor == 0 && ranks / factor > factor)
+        factor *= 2;
+    return factor;
+}
+
 bool fsdp_is_due(const struct fsdp_builder *builder, int when, int64_t microbatch)
 {
     return when == MICROBATCH_EVERY || microbatch + 1 == builder->settings->grad_accum;

@@ -95,7 +95,7 @@ struct fsdp_builder {
     struct fsdp_gradients *gradients;   /* by kind of module; after fsdp_order_gradients */
     int64_t update_elements;            /* the optimizer takes so many at a time; 0: all */
     /* optimizer.c; -1: none */
-    int32_t norm_all_reduce; /* collective */
+    int32_t norm_all_reduce, inf_all_reduce; /* collectives */
     int32_t unscale_segment, norm_segment, scale_segment, optimizer_segment;
     int32_t to_master_segment, from_master_segment;
     int32_t norm_event;                        /* the host waits for what was found */
@@ -208,6 +208,8 @@ int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, in
 void fsdp_add_gradient_tensors(struct fsdp_builder *builder, int32_t unit, int stream,
                                int cast_stream);
 void fsdp_add_gradient_segments(struct fsdp_builder *builder, int32_t unit);
+/* What gradients are divided by before they are summed, where they are; the rest comes after. */
+int64_t fsdp_pre_divide_factor(const struct fsdp_builder *builder);
 /* Whether this microbatch of the step does what a key says (enum microbatches). */
 bool fsdp_is_due(const struct fsdp_builder *builder, int when, int64_t microbatch);
 /* Whether gradients are reduced more than once a step; whether some are kept unsharded. */

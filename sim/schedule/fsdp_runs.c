@@ -234,6 +234,8 @@ void fsdp_add_runs(struct fsdp_builder *builder)
     cuts = ARENA_ARRAY(builder->arena, struct cut, model->kind_count);
     for (int32_t i = model->module_count - 1; i >= 0; i--) {
         const struct fsdp_module *module = &builder->modules[i];
+        if (fsdp_kind(builder, i)->is_unreached)
+            continue;
         if (is_cut(builder, i))
             cut_backward(builder, i, cuts);
         else

@@ -128,6 +128,7 @@ static void size_flat(struct fsdp_builder *builder, int32_t index, const struct 
     struct fsdp_sizes *sizes = &unit->sizes;
     const int64_t packed = split(shares->packed, 2 * param_bytes(builder));
     const int64_t base = packed + shares->frozen;
+    is_split = is_split && base > 0 && shares->trained > 0;
     const int64_t apart = is_split ? split(shares->trained, ranks) : 0;
     const double scales = (double)shares->packed * builder->model->packed_scale_bytes;
     unit->shard = apart + split(base + (is_split ? 0 : shares->trained), ranks);

@@ -9,22 +9,6 @@ static size_t word_length(const char *text)
     return dot != NULL ? (size_t)(dot - text) : strlen(text);
 }
 
-bool module_name_matches(const char *name, const char *pattern)
-{
-    for (;;) {
-        const size_t length = word_length(name), wanted = word_length(pattern);
-        const bool is_any = wanted == 1 && pattern[0] == '*';
-        if (!is_any && (length != wanted || strncmp(name, pattern, length) != 0))
-            return false;
-        name += length;
-        pattern += wanted;
-        if (*name == '\0' || *pattern == '\0')
-            return *name == *pattern;
-        name++;
-        pattern++;
-    }
-}
-
 /* ---- inside a block ------------------------------------------------------------------------- */
 
 /* "self_attn" + "q_proj" is "self_attn.q_proj", "self_attn" alone if that is all; `length`: of a

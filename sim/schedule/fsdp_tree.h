@@ -62,7 +62,5 @@ void module_tree_build(struct arena *arena, const struct model *model, bool is_d
                        struct module_tree *tree);
 /* The path of the module that a kernel of this kind belongs to. */
 int32_t kind_path_of(const struct kind_paths *paths, const struct kernel *kernel);
-/* "layers.*.mlp": each * stands for one word between dots. */
-bool module_name_matches(const char *name, const char *pattern);
 
 #endif

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "model/module_name.h"
 #include "schedule/fsdp_private.h"
 #include "schedule/fsdp_tree.h"
 
@@ -308,10 +309,35 @@ static void check_tied(struct config *config, const struct module_tree *tree)
                      "embedding and head share weights, so they must be in one unit");
 }
 
+/* A flat parameter without original ones is trained or frozen as a whole. */
+static void check_uniform(struct config *config, const struct model *model,
+                          const struct wrap_config *wrap)
+{
+    struct module_tree tree;
+    wrap_tree(config->arena, model, wrap, &tree);
+    int *seen = ARENA_ARRAY(config->arena, int, tree.group_count); /* 1: trained, 2: frozen */
+    for (int32_t i = 0; i < model->module_count; i++) {
+        const struct module_kind *kind = kind_of(&tree, i);
+        if (tree.module_nodes[i] < 0 || kind->numel == 0)
+            continue;
+        int *flags = &seen[group_of(&tree, tree.module_nodes[i])];
+        const int flag = kind->frozen_numel > 0 ? 2 : 1;
+        if (*flags != 0 && *flags != flag) {
+            config_error(config, "train.frozen", "'fsdp.use_orig_params: true', or another 'wrap'",
+                         "fsdp1 cannot flatten frozen and trained parameters together: '%s'",
+                         model->modules[i].name);
+            return;
+        }
+        *flags = flag;
+    }
+}
+
 enum status wrap_check(struct config *config, const struct model *model,
-                       const struct wrap_config *wrap)
+                       const struct wrap_config *wrap, bool needs_uniform)
 {
     const int32_t errors_before = config->diag->error_count;
+    if (needs_uniform)
+        check_uniform(config, model, wrap);
     const char *const *entries = wrap->modules.items;
     if (wrap->policy == WRAP_CHILD && model->family == FAMILY_ABSTRACT)
         config_error(config, "fsdp.wrap", "'wrap: block'",

@@ -219,6 +219,12 @@ static void setup_norm(struct fsdp_builder *builder, double elements)
                           2 * elements * (double)dtype_bytes(updated), true);
         builder->norm_all_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4);
     }
+    /* Every rank looks at its shard. */
+    const int api = settings->fsdp.api;
+    builder->inf_all_reduce =
+        builder->unscale_segment >= 0 && (api == API_FSDP2 || api == API_FSDP1)
+            ? fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4)
+            : -1;
     if (builder->unscale_segment >= 0 || settings->checks_gradients)
         builder->norm_event = fsdp_add_event(builder, "gradients_checked", "optimizer");
 }
@@ -285,10 +291,13 @@ static void take_norm(struct fsdp_builder *builder, int32_t tensors)
         fsdp_host(builder, HOST_OPTIMIZER, -1, 1);
         fsdp_host(builder, HOST_OPTIMIZER_PARAM, -1, tensors);
     }
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->unscale_segment);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
     /* Over the shards alone: replicas find the same. */
-    if (builder->program->communicators.items[0].group.ranks > 1)
+    const bool is_shared = builder->program->communicators.items[0].group.ranks > 1;
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->unscale_segment);
+    if (is_shared)
+        fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->inf_all_reduce);
+    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
+    if (is_shared)
         fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
     fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, -1, builder->norm_event);
     fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, -1, builder->norm_event);

@@ -148,9 +148,10 @@ struct policy_config {
    that mean nothing for the chosen api are errors always. */
 void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note);
 
-/* Modules that `fsdp.wrap` names and the model does not have, tied weights that it parts. */
+/* Modules that `fsdp.wrap` names and the model does not have, tied weights that it parts;
+   `needs_uniform`: units of frozen and trained modules. */
 MUST_CHECK enum status wrap_check(struct config *config, const struct model *model,
-                                  const struct wrap_config *wrap);
+                                  const struct wrap_config *wrap, bool needs_uniform);
 
 struct policy_settings {
     struct fsdp_config fsdp;

@@ -352,21 +352,6 @@ static void check_zero_built(struct config *config, const struct zero_config *ze
                                   last_word(rows[i].path)));
 }
 
-static void check_fp16_built(struct config *config, const struct policy_config *policy,
-                             bool is_note)
-{
-    const struct precision_config *precision = policy->precision;
-    const bool is_fsdp = policy->fsdp->api == API_FSDP2 || policy->fsdp->api == API_FSDP1;
-    if (!is_fsdp || (precision->param_dtype != DTYPE_FP16 && precision->reduce_dtype != DTYPE_FP16))
-        return;
-    complain(config, is_note,
-             precision->param_dtype == DTYPE_FP16 ? "train.precision.param_dtype"
-                                                  : "train.precision.reduce_dtype",
-             "bf16 or fp32 so far (fp16 needs loss scaling and two more passes)",
-             arena_printf(config->arena, "'fp16' cannot be simulated yet with 'api: %s'",
-                          policy_api_name(policy->fsdp->api)));
-}
-
 void policy_check_built(struct config *config, const struct policy_config *policy, bool is_note)
 {
     check_keys(config, policy->fsdp, policy->mesh);
@@ -374,7 +359,6 @@ void policy_check_built(struct config *config, const struct policy_config *polic
         check_zero_built(config, policy->zero, is_note);
     check_precision(config, policy->fsdp->api, policy->precision);
     check_offload(config, policy);
-    check_fp16_built(config, policy, is_note);
     check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);
 }
 

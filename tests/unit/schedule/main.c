@@ -10,6 +10,7 @@ int main(int argc, char **argv)
                                          {"fsdp2_options", fsdp2_options_cases},
                                          {"accumulation", accumulation_cases},
                                          {"wrap", wrap_cases},
+                                         {"frozen", frozen_cases},
                                          {"mesh", mesh_cases},
                                          {"policy", policy_cases},
                                          {"optimizer", optimizer_cases},

@@ -17,6 +17,7 @@ extern const struct check_case memory_cases[];
 extern const struct check_case fsdp2_options_cases[];
 extern const struct check_case accumulation_cases[];
 extern const struct check_case wrap_cases[];
+extern const struct check_case frozen_cases[];
 extern const struct check_case mesh_cases[];
 extern const struct check_case policy_cases[];
 extern const struct check_case optimizer_cases[];

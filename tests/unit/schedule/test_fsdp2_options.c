@@ -137,9 +137,54 @@ static void test_slices_played(void)
     check_context(NULL);
 }
 
+/* 32: eight GPUs: by 4 before the sum, all 2,720 elements, by 2 after it, 340 of them. The loss's
+   scale goes at the end, and all learn of an infinity of one. */
+static void test_fp16(void)
+{
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, TWO_BLOCKS,
+                          "cluster=ideal-400; "
+                          "train.precision={param_dtype: fp16, reduce_dtype: fp16}")) {
+        static const char *const wanted[] = {
+            "reduce-scatter: segment pre_divide(layers.1)",
+            "reduce-scatter: reduce_scatter bytes=5440 on dp_shard",
+            "reduce-scatter: record reduced(layers.1)",
+            "reduce-scatter: segment post_divide(layers.1)",
+            "host: alloc sharded_grads(layers.1)",
+            "reduce-scatter: segment cast_grads(layers.1)",
+            NULL};
+        program_text_check_block(&text, 0, wanted);
+        static const char *const end[] = {
+            "compute: segment unscale_gradients", "compute: all_reduce bytes=4 on dp_shard",
+            "compute: segment gradient_norm", "compute: all_reduce bytes=4 on dp_shard", NULL};
+        program_text_check_block(&text, 0, end);
+        CHECK_CONTAINS(text.whole, "kernel pre_divide(layers.0) cast fp16 flop=0 bytes=10880\n");
+        CHECK_CONTAINS(text.whole, "kernel post_divide(layers.0) cast fp16 flop=0 bytes=1360\n");
+        const struct program *program = played.experiment.program;
+        for (int32_t i = 0; i < program->collectives.count; i++)
+            if (program->collectives.items[i].op == COLLECTIVE_REDUCE_SCATTER)
+                CHECK_INT(program->collectives.items[i].is_average, false);
+        program_check_balance(program);
+    }
+    played_release(&played);
+    /* Reduced in fp32 it is an average; two GPUs divide by 2 before and by nothing after. */
+    if (program_text_read(&text, &played, TWO_BLOCKS,
+                          "train.precision={param_dtype: fp16, reduce_dtype: fp32}"))
+        CHECK_INT(program_text_count(&text, "reduce-scatter: segment pre_divide(layers.1)"), 0);
+    played_release(&played);
+    if (program_text_read(&text, &played, TWO_BLOCKS,
+                          "train.precision={param_dtype: fp16, reduce_dtype: fp16}")) {
+        CHECK_INT(program_text_count(&text, "reduce-scatter: segment pre_divide(layers.1)"), 1);
+        CHECK_INT(program_text_count(&text, "reduce-scatter: segment post_divide(layers.1)"), 0);
+    }
+    played_release(&played);
+}
+
 const struct check_case fsdp2_options_cases[] = {
     {"27: a list in backward", test_backward_list},
     {"28: the embedding stays sharded in backward", test_embedding_not_gathered},
     {"10, 22: slices in a small group", test_slices},
     {"22: slices inside hosts: time, wire, memory", test_slices_played},
+    {"32: fp16", test_fp16},
     {0}};

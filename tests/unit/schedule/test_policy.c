@@ -14,8 +14,6 @@ static const struct {
      "'zero_quantized_weights' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",
      "'zero_quantized_gradients' cannot be simulated yet"},
-    {"train.precision.param_dtype=fp16", "'fp16' cannot be simulated yet"},
-    {"train.precision.reduce_dtype=fp16", "'fp16' cannot be simulated yet"},
     {"mesh.pp=2", "'pp: 2' cannot be simulated yet"},
     {"mesh.cp=2", "'cp: 2' cannot be simulated yet"},
     {"mesh.ep=2", "'ep: 2' cannot be simulated yet"},
@@ -133,8 +131,9 @@ static void test_all_told(void)
 {
     struct played played;
     CHECK_INT(
-        played_try(&played, TWO_BLOCKS,
-                   "fsdp.reshard_after_forward=3; mesh.tp=2; train.precision.param_dtype=fp16"),
+        played_try(
+            &played, TWO_BLOCKS,
+            "fsdp.reshard_after_forward=3; mesh.tp=2; fsdp.wrap.every=2; fsdp.wrap.policy=size"),
         STATUS_INPUT);
     CHECK_INT(played.diag.error_count, 3);
     played_release(&played);

@@ -2,7 +2,7 @@
    one another. Numbers in comments: statements of docs/fsdp2.md and docs/fsdp1.md. */
 #include <string.h>
 
-#include "schedule/fsdp_tree.h"
+#include "model/module_name.h"
 #include "schedule_tests.h"
 
 #define UNITS_32 "worked-examples/units-32"
@@ -21,6 +21,8 @@ static void test_names(void)
         {"layers.0.mlp", "layers.*.mlp", true}, {"layers", "layers.*", false},
         {"layers.10", "layers.1", false},       {"norm", "*", true},
         {"layers.0.mlp", "*.0.*", true},        {"lm_head", "lm_hea", false},
+        {"layers.15", "layers.0-15", true},     {"layers.16", "layers.0-15", false},
+        {"layers.3.mlp", "layers.2-3.*", true}, {"layers.x", "layers.0-15", false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         CHECK_INT(module_name_matches(rows[i].name, rows[i].pattern), rows[i].matches);
