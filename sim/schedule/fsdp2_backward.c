@@ -229,8 +229,9 @@ static void end_of_backward(struct fsdp2_builder *builder)
 static void begin_units(struct fsdp2_builder *builder, int32_t r, bool is_before_recompute)
 {
     const struct fsdp_builder *fsdp = &builder->fsdp;
-    for (int32_t unit = fsdp->backward.items[r].unit; unit > 0; unit = fsdp->units[unit].parent) {
-        if (fsdp->backward.first[unit] != r || builder->units[unit].has_begun ||
+    for (int32_t unit = fsdp_next_begun(fsdp, r, 0); unit > 0;
+         unit = fsdp_next_begun(fsdp, r, unit)) {
+        if (builder->units[unit].has_begun ||
             (is_before_recompute && fsdp_is_under_checkpoint(fsdp, r, unit)))
             continue;
         builder->units[unit].has_begun = true;

@@ -160,6 +160,9 @@ void fsdp_play_backward(struct fsdp_builder *builder, const struct fsdp_run *run
 void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
 /* A module's first run of backward that is no recompute, from its first run on. */
 int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run);
+/* The units that begin with a run of backward, outer before inner, which is the order in which the
+   gradients of their outputs come (numbers rise inwards): the next one behind `unit`, −1: none. */
+int32_t fsdp_next_begun(const struct fsdp_builder *builder, int32_t run, int32_t unit);
 /* Whether a unit is another one or lies in it; whether it is recomputed with its hooks when the
    module of this run of backward is. */
 bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t unit);

@@ -284,6 +284,15 @@ bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t u
     return inner == unit;
 }
 
+int32_t fsdp_next_begun(const struct fsdp_builder *builder, int32_t run, int32_t unit)
+{
+    int32_t next = -1;
+    for (int32_t at = builder->backward.items[run].unit; at > unit; at = builder->units[at].parent)
+        if (builder->backward.first[at] == run)
+            next = at;
+    return next;
+}
+
 int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run)
 {
     while (builder->backward.items[run].is_recompute)
