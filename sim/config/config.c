@@ -66,5 +66,22 @@ enum status config_load(struct config *config, const char *path)
     const bool is_stdin = strcmp(file, "-") == 0;
     config->root_folder = is_stdin ? "." : file_folder(config->arena, file);
     config->root_name = is_stdin ? NULL : text_shown(config->arena, file_stem(config->arena, file));
-    return node_load(config->arena, file, &config->root, config->diag);
+    return file_load(config, file, &config->root);
+}
+
+const struct node *config_take(struct config *config, const char *key)
+{
+    struct node *root = config->root;
+    if (root == NULL || root->kind != NODE_MAP)
+        return NULL;
+    for (int32_t i = 0; i < root->entries.count; i++) {
+        struct node_entry *entry = &root->entries.items[i];
+        if (strcmp(entry->key, key) != 0)
+            continue;
+        const struct node *value = entry->value;
+        root->entries.count--;
+        memmove(entry, entry + 1, sizeof(*entry) * (size_t)(root->entries.count - i));
+        return value;
+    }
+    return NULL;
 }

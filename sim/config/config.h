@@ -30,6 +30,20 @@ struct config_origin {
 
 struct config_edit; /* one -s, parsed: config_private.h */
 
+/*
+ * Files that many configurations are read from, parsed once: give it to each of them (config.cache)
+ * and release it after the last. What a file said when it was first read holds; so does standard
+ * input, which can be read only once.
+ */
+struct config_cache {
+    struct arena arena;
+    const char *const *data_folders; /* NULL: not looked for yet */
+    struct config_cached_file *files;
+};
+void config_cache_release(struct config_cache *cache); /* accepts a zeroed cache */
+/* data_folders_find, once. */
+const char *const *config_cache_folders(struct config_cache *cache);
+
 struct config {
     struct arena *arena;
     struct diag *diag;
@@ -45,6 +59,7 @@ struct config {
         struct config_origin *items;
         int32_t count, capacity;
     } origins;
+    struct config_cache *cache; /* may be NULL */
     const char *root_name;  /* stem of the root file, NULL for standard input */
     int32_t ref_depth;      /* files that name files: how deep binding is now */
     bool has_world_failure; /* a referenced file could not be read */
@@ -63,6 +78,8 @@ void config_init(struct config *config, struct arena *arena, struct diag *diag,
 MUST_CHECK enum status config_load(struct config *config, const char *path);
 /* "key.sub=value", collected; applied by config_bind. A malformed one is a placed error. */
 MUST_CHECK enum status config_override(struct config *config, const char *text);
+/* Takes a key of the root file out of it, before binding: what it held, or NULL. */
+const struct node *config_take(struct config *config, const char *key);
 /* Applies the overrides, loads references, fills `out` (zeroed struct of table->struct_bytes). */
 MUST_CHECK enum status config_bind(struct config *config, const struct field_table *table,
                                    void *out);

@@ -5,6 +5,7 @@
  *   field.c                a row in words         ref.c       names → files, data folders
  *   bind.c, bind_value.c   tree → structs         origin.c    what is in force, and from where
  *   config.c               the front door         schema.c    the reference of a table
+ *   cache.c                files read once
  */
 #ifndef FSDPSIM_CONFIG_CONFIG_PRIVATE_H
 #define FSDPSIM_CONFIG_CONFIG_PRIVATE_H
@@ -40,8 +41,8 @@ bool text_check(const struct source *source, size_t max_bytes, struct diag *diag
 MUST_CHECK enum status node_parse_part(struct arena *arena, const struct source *source,
                                        size_t offset, struct node **root, struct diag *diag);
 struct node_entry *node_entry_find(const struct node *map, const char *key);
-/* The whole tree in flow form on one line. */
-const char *node_flow_text(struct arena *arena, const struct node *node);
+/* node_load, or a copy of what the cache of the configuration has of it. */
+MUST_CHECK enum status file_load(struct config *config, const char *path, struct node **root);
 /* A text as it would be written, inside [] and {} or not: plain when that reads back the same, else
    in double quotes. */
 void strbuf_add_scalar(struct strbuf *buf, const char *text, bool is_inside);

@@ -409,3 +409,18 @@ enum status node_load(struct arena *arena, const char *path, struct node **root,
     }
     return node_parse(arena, source, root, diag);
 }
+
+struct node *node_copy(struct arena *arena, const struct node *node)
+{
+    struct node *copy = ARENA_NEW(arena, struct node);
+    *copy = *node;
+    copy->entries.items = NULL;
+    copy->entries.capacity = node->entries.count;
+    if (node->entries.count > 0)
+        copy->entries.items = ARENA_ARRAY(arena, struct node_entry, node->entries.count);
+    for (int32_t i = 0; i < node->entries.count; i++) {
+        copy->entries.items[i] = node->entries.items[i];
+        copy->entries.items[i].value = node_copy(arena, node->entries.items[i].value);
+    }
+    return copy;
+}

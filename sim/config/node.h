@@ -58,6 +58,11 @@ MUST_CHECK enum status node_parse_foreign(struct arena *arena, const struct sour
 MUST_CHECK enum status node_load(struct arena *arena, const char *path, struct node **root,
                                  struct diag *diag);
 
+/* A copy of the whole tree, sharing its texts. */
+struct node *node_copy(struct arena *arena, const struct node *node);
+/* The whole tree in flow form on one line. */
+const char *node_flow_text(struct arena *arena, const struct node *node);
+
 struct node *node_get(const struct node *map, const char *key); /* NULL when absent */
 
 #endif

@@ -477,7 +477,7 @@ enum status ref_load(struct config *config, const struct field *field, struct no
     if (path == NULL)
         return STATUS_INPUT;
     struct node *root = NULL;
-    const enum status status = node_load(config->arena, path, &root, config->diag);
+    const enum status status = file_load(config, path, &root);
     config->has_world_failure |= status == STATUS_WORLD;
     if (status != STATUS_OK)
         return status;
