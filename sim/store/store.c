@@ -50,20 +50,21 @@ static enum status create_if_empty(struct store *store, struct diag *diag)
 /* The header of the file may be older than what a write-ahead log beside it holds: ask SQLite. */
 static enum status check_version(struct store *store, struct diag *diag)
 {
-    int64_t version = 0;
-    enum status status = pragma_int(store, "PRAGMA user_version", &version, diag);
-    if (status != STATUS_OK || version == STORE_SCHEMA_VERSION)
+    enum status status = pragma_int(store, "PRAGMA user_version", &store->version, diag);
+    if (status != STATUS_OK || store->version == STORE_SCHEMA_VERSION)
         return status;
-    if (version > STORE_SCHEMA_VERSION)
+    if (store->version >= 1 && store->version < STORE_SCHEMA_VERSION)
+        return store->mode == STORE_WRITE ? store_upgrade(store, diag) : STATUS_OK;
+    if (store->version < 1)
+        diag_world(diag,
+                   "cannot open '%s': its schema %d is older than this fsdpsim reads (1); choose "
+                   "another file with --db",
+                   store->path, (int)store->version);
+    else
         diag_world(diag,
                    "cannot open '%s': written by a newer fsdpsim (schema %d, this one knows up to "
                    "%d); update fsdpsim or choose another file with --db",
-                   store->path, (int)version, (int)STORE_SCHEMA_VERSION);
-    else
-        diag_world(diag,
-                   "cannot open '%s': its schema %d is older than this fsdpsim reads (%d); choose "
-                   "another file with --db",
-                   store->path, (int)version, (int)STORE_SCHEMA_VERSION);
+                   store->path, (int)store->version, (int)STORE_SCHEMA_VERSION);
     return STATUS_WORLD;
 }
 
@@ -170,10 +171,10 @@ static enum status open_and_check(struct store *store, bool is_new, bool is_fixe
     enum status status = open_connection(store, is_new, is_fixed, busy_ms, diag);
     if (status == STATUS_OK && is_new)
         status = create_if_empty(store, diag);
-    if (status == STATUS_OK)
-        status = check_version(store, diag);
     if (status == STATUS_OK && !is_new)
         status = check_content(store, diag);
+    if (status == STATUS_OK)
+        status = check_version(store, diag);
     return status;
 }
 
@@ -238,11 +239,19 @@ enum status store_open(const char *path, enum store_mode mode, struct store **st
     return store_open_within(path, mode, STORE_BUSY_MS, store, diag);
 }
 
+void store_set_patience(struct store *store, int milliseconds)
+{
+    sqlite3_busy_timeout(store->db, milliseconds);
+}
+
 void store_close(struct store *store)
 {
     if (store == NULL)
         return;
     sqlite3_finalize(store->insert_run);
+    sqlite3_finalize(store->find_run);
+    sqlite3_finalize(store->load_row);
+    sqlite3_finalize(store->put_point);
     for (int i = 0; i < STORE_TABLE_COUNT; i++)
         sqlite3_finalize(store->insert_rows[i]);
     /* The last connection to close copies the log into the file and removes it. */

@@ -3,10 +3,10 @@
  *
  * Tables: run (one row a run, a column per outcome metric), run_config (run, key, value, origin),
  * metric (name, value, unit of every number of a run), unit_time, collective, link_use,
- * memory_peak; view v_runs is what pandas wants: run and its configuration flat. application_id and
- * user_version are set; one transaction per batch; WAL on local disks, a rollback journal
- * otherwise; at close the file stands alone (no -wal left). A killed process loses at most the
- * batch in flight.
+ * memory_peak; sweep, sweep_point (store_sweep.h); view v_runs is what pandas wants: run and its
+ * configuration flat. application_id and user_version are set; one transaction per batch; WAL on
+ * local disks, a rollback journal otherwise; at close the file stands alone (no -wal left). A
+ * killed process loses at most the batch in flight.
  *
  * Errors: a missing folder, a read-only file or folder (mode bits are honoured, for root too), a
  * locked, corrupt or foreign file, a newer schema: one clear line, STATUS_WORLD, the file
@@ -23,7 +23,8 @@
 #include "base/diag.h"
 #include "run/outcome.h"
 
-enum { STORE_SCHEMA_VERSION = 2 };
+/* 2: memory by unit. 3: sweeps. An older file can be read, and is brought up when written to. */
+enum { STORE_SCHEMA_VERSION = 3 };
 
 struct store;
 
@@ -32,6 +33,8 @@ enum store_mode { STORE_READ, STORE_WRITE }; /* write creates the file when it i
 MUST_CHECK enum status store_open(const char *path, enum store_mode mode, struct store **store,
                                   struct diag *diag);
 void store_close(struct store *store); /* NULL: nothing */
+/* How long to wait for another process that writes (default: 5 s). */
+void store_set_patience(struct store *store, int milliseconds);
 
 /* Appends runs in one transaction; `ids` (may be NULL) receives their run ids. */
 MUST_CHECK enum status store_add_runs(struct store *store, const struct outcome *const *outcomes,
@@ -56,6 +59,10 @@ MUST_CHECK enum status store_list(struct store *store, struct arena *arena,
 /* Loads a stored run whole; no such id: an error that says which ids there are (STATUS_INPUT). */
 MUST_CHECK enum status store_load(struct store *store, struct arena *arena, int64_t id,
                                   struct outcome *outcome, const char **created, struct diag *diag);
+
+/* Only its row of `run`, without the lists. */
+MUST_CHECK enum status store_load_row(struct store *store, struct arena *arena, int64_t id,
+                                      struct outcome *outcome, struct diag *diag);
 
 /* Where results go: `flag` if not NULL, $FSDPSIM_DB, results/fsdpsim.db where such a folder is,
    else the XDG data folder (created). */

@@ -91,3 +91,27 @@ void store_add_names(struct strbuf *sql, const char *separator, const struct met
     for (const struct metric *field = fields; field->name != NULL; field++)
         strbuf_printf(sql, "%s%s", separator, field->name);
 }
+
+bool store_has_column(struct store *store, const char *table, const char *column)
+{
+    sqlite3_stmt *row = NULL;
+    bool is_found = false;
+    if (sqlite3_prepare_v2(store->db, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", -1, &row,
+                           NULL) != SQLITE_OK)
+        return false;
+    sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 2, column, -1, SQLITE_STATIC);
+    is_found = sqlite3_step(row) == SQLITE_ROW;
+    sqlite3_finalize(row);
+    return is_found;
+}
+
+void store_add_columns(struct store *store, struct strbuf *sql, const char *table,
+                       const struct metric *fields)
+{
+    const bool is_old = store->version < STORE_SCHEMA_VERSION;
+    for (const struct metric *field = fields; field->name != NULL; field++)
+        strbuf_printf(sql, ",%s",
+                      is_old && !store_has_column(store, table, field->name) ? "NULL"
+                                                                             : field->name);
+}

@@ -34,9 +34,11 @@ struct store {
     struct arena arena;
     const char *path; /* as the user gave it */
     enum store_mode mode;
+    int64_t version; /* of the file's schema */
     sqlite3 *db;
     sqlite3_stmt *insert_run;
     sqlite3_stmt *insert_rows[STORE_TABLE_COUNT];
+    sqlite3_stmt *find_run, *load_row, *put_point; /* of sweeps */
 };
 
 /* store_open with another patience, for tests of a locked file. */
@@ -45,6 +47,9 @@ MUST_CHECK enum status store_open_within(const char *path, enum store_mode mode,
 
 /* Creates all tables of an empty database, inside the caller's transaction. */
 MUST_CHECK enum status store_create_schema(struct store *store, struct diag *diag);
+
+/* Brings an older file up to this schema, in a transaction of its own. */
+MUST_CHECK enum status store_upgrade(struct store *store, struct diag *diag);
 
 /* Judges the file before SQLite sees it: kind, mode bits, header. `is_new`: missing or empty. */
 MUST_CHECK enum status store_check_file(const char *path, enum store_mode mode, bool *is_new,
@@ -70,5 +75,20 @@ int store_bind_fields(sqlite3_stmt *statement, int first, const void *item,
                       const struct metric *fields);
 /* Text of the names of `fields`, each after `separator`. */
 void store_add_names(struct strbuf *sql, const char *separator, const struct metric *fields);
+/* The same for a SELECT from `table`: NULL for a column that the file, an older one, lacks. */
+void store_add_columns(struct store *store, struct strbuf *sql, const char *table,
+                       const struct metric *fields);
+bool store_has_column(struct store *store, const char *table, const char *column);
+
+/* Prepares what store_insert_outcome needs, once. */
+MUST_CHECK enum status store_prepare_inserts(struct store *store, struct diag *diag);
+/* Inside a transaction; returns the SQLite code. Without `has_detail` only the row of `run`. */
+int store_insert_outcome(struct store *store, const struct outcome *outcome, bool has_detail,
+                         int64_t *id);
+/* Runs a bound insert; `code` is what binding gave. Returns SQLITE_OK or the failure. */
+int store_insert_bound(sqlite3_stmt *statement, int code);
+/* "2026-01-31T12:00:00Z" */
+void store_now_utc(char *text, size_t size);
+void store_rollback(struct store *store);
 
 #endif

@@ -136,13 +136,16 @@ static enum status read_run(struct store *store, struct arena *arena, int64_t id
                             struct outcome *outcome, const char **created, struct diag *diag)
 {
     struct strbuf sql = {0};
-    sqlite3_stmt *row = NULL;
-    strbuf_add(&sql, "SELECT created_utc, config_hash, fingerprint");
-    store_add_names(&sql, ",", outcome_metrics);
-    strbuf_add(&sql, " FROM run WHERE id = ?");
-    enum status status = store_prepare(store, "read", sql.text, &row, diag);
-    if (status != STATUS_OK)
-        goto out;
+    enum status status = STATUS_OK;
+    if (store->load_row == NULL) {
+        strbuf_add(&sql, "SELECT created_utc, config_hash, fingerprint");
+        store_add_columns(store, &sql, "run", outcome_metrics);
+        strbuf_add(&sql, " FROM run WHERE id = ?");
+        status = store_prepare(store, "read", sql.text, &store->load_row, diag);
+        if (status != STATUS_OK)
+            goto out;
+    }
+    sqlite3_stmt *row = store->load_row;
     sqlite3_bind_int64(row, 1, id);
     const int code = sqlite3_step(row);
     if (code == SQLITE_DONE) {
@@ -165,7 +168,7 @@ static enum status read_run(struct store *store, struct arena *arena, int64_t id
     outcome->fingerprint = fingerprint != NULL ? hex_value(fingerprint, 16) : 0;
     read_fields(arena, row, 3, outcome, outcome_metrics);
 out:
-    sqlite3_finalize(row);
+    sqlite3_reset(store->load_row);
     strbuf_release(&sql);
     return status;
 }
@@ -183,8 +186,11 @@ static enum status read_list(struct store *store, struct arena *arena, int64_t i
     sqlite3_stmt *row = NULL;
     struct row_list list = {0};
     int code = SQLITE_DONE;
+    /* A table that came later. */
+    if (store->version < STORE_SCHEMA_VERSION && !store_has_column(store, table->name, "run_id"))
+        return STATUS_OK;
     strbuf_add(&sql, "SELECT position");
-    store_add_names(&sql, ",", table->columns);
+    store_add_columns(store, &sql, table->name, table->columns);
     strbuf_printf(&sql, " FROM %s WHERE run_id = ? ORDER BY position", table->name);
     enum status status = store_prepare(store, "read", sql.text, &row, diag);
     if (status != STATUS_OK)
@@ -231,6 +237,13 @@ static enum status read_composition(struct store *store, int64_t id, struct outc
 out:
     sqlite3_finalize(row);
     return status;
+}
+
+enum status store_load_row(struct store *store, struct arena *arena, int64_t id,
+                           struct outcome *outcome, struct diag *diag)
+{
+    *outcome = (struct outcome){0};
+    return read_run(store, arena, id, outcome, NULL, diag);
 }
 
 enum status store_load(struct store *store, struct arena *arena, int64_t id,

@@ -1,4 +1,6 @@
 /* store/store_schema.c: tables, view and `meta`, all from the tables of columns. */
+#include <string.h>
+
 #include "store/store_private.h"
 
 #define STRUCT_FIELD(type, field, in, what, explains)                                              \
@@ -57,6 +59,30 @@ static const struct metric memory_columns[] = {
 
 static const struct metric warning_columns[] = {
     {.name = "message", .unit = "text", .kind = METRIC_TEXT, .help = "what the run warned of"},
+    {.name = NULL},
+};
+
+#define COLUMN(column, in, what, explains)                                                         \
+    {                                                                                              \
+        .name = (column), .unit = (in), .kind = (what), .help = (explains)                         \
+    }
+
+static const struct metric sweep_columns[] = {
+    COLUMN("created_utc", "text", METRIC_TEXT, "when it was begun"),
+    COLUMN("fsdpsim_version", "text", METRIC_TEXT, "program version that began it"),
+    COLUMN("name", "text", METRIC_TEXT, "name of the configuration"),
+    COLUMN("definition_hash", "text", METRIC_TEXT, "128-bit hash of the file and of what is swept"),
+    COLUMN("keys", "text", METRIC_TEXT, "swept keys, a JSON array"),
+    COLUMN("point_count", "count", METRIC_INT, "points of all shards"),
+    {.name = NULL},
+};
+
+static const struct metric point_columns[] = {
+    COLUMN("settings", "text", METRIC_TEXT, "values of the swept keys, a JSON object of texts"),
+    COLUMN("config_hash", "text", METRIC_TEXT, "as in run; empty: invalid before it had one"),
+    COLUMN("state", "text", METRIC_TEXT,
+           "pending, done, invalid (configuration) or failed (crash)"),
+    COLUMN("reason", "text", METRIC_TEXT, "why it is invalid or failed; else empty"),
     {.name = NULL},
 };
 
@@ -186,8 +212,27 @@ static void add_child_table(struct strbuf *sql, const struct store_table *table)
     strbuf_printf(sql, ",\n PRIMARY KEY (run_id, %s)\n) STRICT, WITHOUT ROWID;\n", table->key);
 }
 
-static void add_view(struct strbuf *sql)
+static void add_sweep_tables(struct strbuf *sql)
 {
+    strbuf_add(sql, "CREATE TABLE sweep (\n id INTEGER NOT NULL PRIMARY KEY");
+    add_columns(sql, sweep_columns);
+    strbuf_add(sql, ",\n UNIQUE (definition_hash)\n) STRICT;\n"
+                    "CREATE TABLE sweep_point (\n sweep_id INTEGER NOT NULL REFERENCES sweep (id)"
+                    " ON DELETE CASCADE,\n position INTEGER NOT NULL");
+    add_columns(sql, point_columns);
+    /* The one reference that may be missing: of a point without a run. */
+    strbuf_add(sql, ",\n run_id INTEGER REFERENCES run (id) ON DELETE SET NULL,\n"
+                    " CONSTRAINT \"state is known\" CHECK (state IN ('pending', 'done', 'invalid',"
+                    " 'failed')),\n PRIMARY KEY (sweep_id, position)\n) STRICT, WITHOUT ROWID;\n"
+               "CREATE INDEX point_failed ON sweep_point (config_hash) WHERE state = 'failed';\n");
+}
+
+static void add_views(struct strbuf *sql)
+{
+    strbuf_add(sql,
+               "CREATE VIEW v_sweep AS SELECT p.sweep_id, p.position, p.settings, p.state,"
+               " p.reason, run.*\nFROM sweep_point AS p LEFT JOIN run ON run.id = p.run_id;\n");
+
     strbuf_add(sql, "CREATE VIEW v_runs AS SELECT run.*");
     for (int i = 0; i < SWEPT_KEY_COUNT; i++) {
         const struct swept_key *swept = &swept_keys[i];
@@ -232,6 +277,15 @@ static void add_meta_run(struct meta_writer *meta, const char *table)
     add_meta_columns(meta, table, outcome_metrics);
 }
 
+static void add_meta_point(struct meta_writer *meta, const char *table)
+{
+    add_meta(meta, table, "sweep_id", "count", "sweep.id");
+    add_meta(meta, table, "position", "count", "order of the points of a sweep, from 0");
+    for (const struct metric *column = point_columns; column->name != NULL; column++)
+        if (!text_equal(column->name, "config_hash"))
+            add_meta(meta, table, column->name, column->unit, column->help);
+}
+
 static int write_meta(sqlite3_stmt *insert)
 {
     struct meta_writer meta = {.insert = insert, .code = SQLITE_OK};
@@ -247,6 +301,13 @@ static int write_meta(sqlite3_stmt *insert)
             add_meta(&meta, table->name, "position", "count", "order of the rows of a run, from 0");
         add_meta_columns(&meta, table->name, table->columns);
     }
+    add_meta(&meta, "sweep", "id", "count", "number of the sweep in this file");
+    add_meta_columns(&meta, "sweep", sweep_columns);
+    add_meta_point(&meta, "sweep_point");
+    add_meta(&meta, "sweep_point", "config_hash", "text", "as in run; empty: it never had one");
+    add_meta(&meta, "sweep_point", "run_id", "count", "run.id; NULL: not played");
+    add_meta_point(&meta, "v_sweep");
+    add_meta_run(&meta, "v_sweep");
     add_meta_run(&meta, "v_runs");
     for (int i = 0; i < SWEPT_KEY_COUNT; i++)
         add_meta(&meta, "v_runs", swept_keys[i].column, swept_keys[i].is_integer ? "count" : "text",
@@ -254,12 +315,23 @@ static int write_meta(sqlite3_stmt *insert)
     return meta.code;
 }
 
+static enum status fill_meta(struct store *store, const char *doing, struct diag *diag)
+{
+    sqlite3_stmt *insert = NULL;
+    enum status status =
+        store_prepare(store, doing, "INSERT INTO meta VALUES (?, ?, ?, ?)", &insert, diag);
+    if (status != STATUS_OK)
+        return status;
+    const int code = write_meta(insert);
+    if (code != SQLITE_OK)
+        status = store_fail(store, doing, code, diag);
+    sqlite3_finalize(insert);
+    return status;
+}
+
 enum status store_create_schema(struct store *store, struct diag *diag)
 {
     struct strbuf sql = {0};
-    sqlite3_stmt *insert = NULL;
-    enum status status = STATUS_OK;
-
     strbuf_printf(&sql, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n",
                   STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
     strbuf_add(&sql,
@@ -272,18 +344,67 @@ enum status store_create_schema(struct store *store, struct diag *diag)
     strbuf_add(&sql, "\n) STRICT;\nCREATE INDEX run_by_config ON run (config_hash);\n");
     for (int i = 0; i < STORE_TABLE_COUNT; i++)
         add_child_table(&sql, &store_tables[i]);
-    add_view(&sql);
-    status = store_exec(store, "create", sql.text, diag);
+    add_sweep_tables(&sql);
+    add_views(&sql);
+    enum status status = store_exec(store, "create", sql.text, diag);
+    if (status == STATUS_OK)
+        status = fill_meta(store, "create", diag);
+    strbuf_release(&sql);
+    return status;
+}
+
+/* Columns that the table of an older file lacks; what its runs have in them is not known: NULL. */
+static void add_missing_columns(struct store *store, struct strbuf *sql, const char *table,
+                                const struct metric *columns)
+{
+    for (const struct metric *column = columns; column->name != NULL; column++) {
+        struct strbuf definition = {0};
+        struct metric optional = *column;
+        optional.is_optional = true;
+        if (store_has_column(store, table, column->name))
+            continue;
+        add_column(&definition, &optional);
+        strbuf_printf(sql, "ALTER TABLE %s ADD COLUMN %s;\n", table,
+                      definition.text + strspn(definition.text, ",\n "));
+        strbuf_release(&definition);
+    }
+}
+
+static void add_upgrade(struct store *store, struct strbuf *sql)
+{
+    add_missing_columns(store, sql, "run", outcome_metrics);
+    for (int i = 0; i < STORE_TABLE_COUNT; i++) {
+        const struct store_table *table = &store_tables[i];
+        if (store_has_column(store, table->name, "run_id"))
+            add_missing_columns(store, sql, table->name, table->columns);
+        else
+            add_child_table(sql, table);
+    }
+    add_sweep_tables(sql);
+    strbuf_add(sql, "DROP VIEW IF EXISTS v_runs;\nDELETE FROM meta;\n");
+    add_views(sql);
+    strbuf_printf(sql, "PRAGMA user_version = %d;\n", STORE_SCHEMA_VERSION);
+}
+
+enum status store_upgrade(struct store *store, struct diag *diag)
+{
+    struct strbuf sql = {0};
+    enum status status = store_exec(store, "write to", "BEGIN IMMEDIATE", diag);
     if (status != STATUS_OK)
-        goto out;
-    status = store_prepare(store, "create", "INSERT INTO meta VALUES (?, ?, ?, ?)", &insert, diag);
-    if (status != STATUS_OK)
-        goto out;
-    const int code = write_meta(insert);
-    if (code != SQLITE_OK)
-        status = store_fail(store, "create", code, diag);
-out:
-    sqlite3_finalize(insert);
+        return status;
+    /* Another process may have been faster. */
+    if (!store_has_column(store, "sweep", "id")) {
+        add_upgrade(store, &sql);
+        status = store_exec(store, "write to", sql.text, diag);
+        if (status == STATUS_OK)
+            status = fill_meta(store, "write to", diag);
+    }
+    if (status == STATUS_OK)
+        status = store_exec(store, "write to", "COMMIT", diag);
+    if (status == STATUS_OK)
+        store->version = STORE_SCHEMA_VERSION;
+    else
+        store_rollback(store);
     strbuf_release(&sql);
     return status;
 }

@@ -21,7 +21,7 @@ static void add_parameters(struct strbuf *sql, int count)
     strbuf_add(sql, ")");
 }
 
-static enum status prepare_inserts(struct store *store, struct diag *diag)
+enum status store_prepare_inserts(struct store *store, struct diag *diag)
 {
     struct strbuf sql = {0};
     enum status status = STATUS_OK;
@@ -51,8 +51,7 @@ out:
     return status;
 }
 
-/* Runs a bound insert; `code` is what binding gave. Returns SQLITE_OK or the failure. */
-static int insert_bound(sqlite3_stmt *statement, int code)
+int store_insert_bound(sqlite3_stmt *statement, int code)
 {
     if (code == SQLITE_OK) {
         code = sqlite3_step(statement);
@@ -62,7 +61,7 @@ static int insert_bound(sqlite3_stmt *statement, int code)
     return code;
 }
 
-static void now_utc(char *text, size_t size)
+void store_now_utc(char *text, size_t size)
 {
     const time_t now = time(NULL);
     struct tm parts;
@@ -74,7 +73,7 @@ static int insert_run(struct store *store, const struct outcome *outcome, int64_
 {
     sqlite3_stmt *insert = store->insert_run;
     char created[32], config_hash[33], fingerprint[17];
-    now_utc(created, sizeof(created));
+    store_now_utc(created, sizeof(created));
     hash128_format(outcome->config_hash, config_hash);
     snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, outcome->fingerprint);
 
@@ -93,7 +92,7 @@ static int insert_run(struct store *store, const struct outcome *outcome, int64_
     if (code == SQLITE_OK)
         code = store_bind_fields(insert, 2 + column_count(store_run_columns), outcome,
                                  outcome_metrics);
-    code = insert_bound(insert, code);
+    code = store_insert_bound(insert, code);
     *id = sqlite3_last_insert_rowid(store->db);
     /* The texts above end with this function. */
     sqlite3_clear_bindings(insert);
@@ -115,7 +114,7 @@ static int insert_metrics(struct store *store, const struct outcome *outcome, in
             code = sqlite3_bind_double(insert, 3, value);
         if (code == SQLITE_OK)
             code = sqlite3_bind_text(insert, 4, metric->unit, -1, SQLITE_STATIC);
-        code = insert_bound(insert, code);
+        code = store_insert_bound(insert, code);
         if (code != SQLITE_OK)
             break;
     }
@@ -133,7 +132,7 @@ static int insert_composition(struct store *store, const struct outcome *outcome
             code = sqlite3_bind_text(insert, 2, name, -1, SQLITE_STATIC);
         if (code == SQLITE_OK)
             code = sqlite3_bind_int64(insert, 3, outcome->peak_composition[i]);
-        code = insert_bound(insert, code);
+        code = store_insert_bound(insert, code);
     }
     return code;
 }
@@ -154,14 +153,17 @@ static int insert_list(sqlite3_stmt *insert, const struct store_table *table,
         if (code == SQLITE_OK)
             code =
                 store_bind_fields(insert, 3, rows + (size_t)i * table->row_bytes, table->columns);
-        code = insert_bound(insert, code);
+        code = store_insert_bound(insert, code);
     }
     return code;
 }
 
-static int insert_outcome(struct store *store, const struct outcome *outcome, int64_t *id)
+int store_insert_outcome(struct store *store, const struct outcome *outcome, bool has_detail,
+                         int64_t *id)
 {
     int code = insert_run(store, outcome, id);
+    if (!has_detail)
+        return code;
     if (code == SQLITE_OK)
         code = insert_metrics(store, outcome, *id);
     if (code == SQLITE_OK)
@@ -173,10 +175,17 @@ static int insert_outcome(struct store *store, const struct outcome *outcome, in
     return code;
 }
 
+void store_rollback(struct store *store)
+{
+    /* After some errors (a full disk) SQLite has rolled back by itself. */
+    if (sqlite3_get_autocommit(store->db) == 0)
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
 enum status store_add_runs(struct store *store, const struct outcome *const *outcomes,
                            int32_t count, int64_t *ids, struct diag *diag)
 {
-    enum status status = prepare_inserts(store, diag);
+    enum status status = store_prepare_inserts(store, diag);
     if (status != STATUS_OK)
         goto out;
     status = store_exec(store, "write to", "BEGIN IMMEDIATE", diag);
@@ -184,7 +193,7 @@ enum status store_add_runs(struct store *store, const struct outcome *const *out
         goto out;
     for (int32_t i = 0; i < count; i++) {
         int64_t id = 0;
-        const int code = insert_outcome(store, outcomes[i], &id);
+        const int code = store_insert_outcome(store, outcomes[i], true, &id);
         if (code != SQLITE_OK) {
             status = store_fail(store, "write to", code, diag);
             goto out;
@@ -194,8 +203,7 @@ enum status store_add_runs(struct store *store, const struct outcome *const *out
     }
     status = store_exec(store, "write to", "COMMIT", diag);
 out:
-    /* After some errors (a full disk) SQLite has rolled back by itself. */
-    if (status != STATUS_OK && sqlite3_get_autocommit(store->db) == 0)
-        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    if (status != STATUS_OK)
+        store_rollback(store);
     return status;
 }

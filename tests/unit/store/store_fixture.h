@@ -13,6 +13,7 @@ extern const struct check_case store_content_cases[];
 extern const struct check_case store_failure_cases[];
 extern const struct check_case store_full_cases[];
 extern const struct check_case store_path_cases[];
+extern const struct check_case store_sweep_cases[];
 
 struct fixture {
     struct arena arena;
