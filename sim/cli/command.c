@@ -101,6 +101,10 @@ enum status command_load(struct command *command, const char *argument,
     const char *file = command_split_file(command, argument, &overrides);
     const enum status status =
         experiment_load(experiment, file, overrides.items, overrides.count, &command->diag);
+    if (status == STATUS_OK && experiment->sweep != NULL && command->verb->id != VERB_CHECK)
+        diag_add(&command->diag, DIAG_WARNING, experiment->sweep->place,
+                 "'fsdpsim sweep' plays all its points", "'sweep' is left out by 'fsdpsim %s'",
+                 command->verb->name);
     /* The name of a file becomes a word in reports. */
     if (experiment->name != NULL)
         experiment->name = text_shown(&command->arena, experiment->name);

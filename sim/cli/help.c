@@ -7,7 +7,8 @@
 
 static const char exit_codes[] =
     "exit codes: 0 done, 1 the world failed (disk, database), 2 the input is wrong,\n"
-    "            3 an --assert did not hold\n";
+    "            3 an --assert did not hold, 4 some points failed,\n"
+    "            75 stopped: the same command goes on\n";
 
 void help_write_overview(FILE *file)
 {

@@ -12,8 +12,9 @@
 enum {
     IN_ALL = (1 << VERB_COUNT) - 1,
     IN_LOGS = 1 << VERB_VALIDATE | 1 << VERB_CALIBRATE,
-    IN_LOADING = 1 << VERB_RUN | 1 << VERB_CHECK | 1 << VERB_MEMORY | 1 << VERB_EXPLAIN |
-                 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE | 1 << VERB_TOPOLOGY,
+    IN_LOADING = 1 << VERB_RUN | 1 << VERB_SWEEP | 1 << VERB_CHECK | 1 << VERB_MEMORY |
+                 1 << VERB_EXPLAIN | 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE |
+                 1 << VERB_TOPOLOGY,
 };
 
 const struct option option_table[] = {
@@ -27,8 +28,8 @@ const struct option option_table[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      .offset = AT(is_json),
-     .verbs = IN(VERB_RUN) | IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_TOPOLOGY) |
-              IN(VERB_VALIDATE) | IN(VERB_COMM) | IN(VERB_CALIBRATE),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) |
+              IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) | IN(VERB_COMM) | IN(VERB_CALIBRATE),
      .help = "print JSON, SI units in the key names (run: one object a FILE)"},
     {.name = "assert",
      .kind = OPTION_LIST,
@@ -67,7 +68,7 @@ const struct option option_table[] = {
     {.name = "db",
      .kind = OPTION_TEXT,
      .offset = AT(db),
-     .verbs = IN(VERB_RUN) | IN(VERB_DB),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_DB),
      .value_name = "FILE",
      .help = "the results database (else $FSDPSIM_DB, else results/fsdpsim.db where such a folder "
              "is, else the XDG data folder)"},
@@ -140,8 +141,58 @@ const struct option option_table[] = {
     {.name = "markdown",
      .kind = OPTION_FLAG,
      .offset = AT(is_markdown),
-     .verbs = IN(VERB_VALIDATE),
-     .help = "print Markdown, as in results/accuracy.md"},
+     .verbs = IN(VERB_VALIDATE) | IN(VERB_SWEEP),
+     .help = "print Markdown (validate: as in results/accuracy.md)"},
+    {.name = "csv",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_csv),
+     .verbs = IN(VERB_SWEEP),
+     .help = "print CSV with every metric, SI units in the names"},
+    {.name = "jobs",
+     .letter = 'j',
+     .kind = OPTION_COUNT,
+     .offset = AT(jobs),
+     .verbs = IN(VERB_SWEEP),
+     .value_name = "N",
+     .help = "worker processes (default: one a processor)"},
+    {.name = "dry-run",
+     .letter = 'n',
+     .kind = OPTION_FLAG,
+     .offset = AT(is_dry_run),
+     .verbs = IN(VERB_SWEEP),
+     .help = "check and count the points, estimate the time from a few; store nothing"},
+    {.name = "zip",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_zip),
+     .verbs = IN(VERB_SWEEP),
+     .help = "the k-th values of all keys together instead of every combination"},
+    {.name = "scaling",
+     .kind = OPTION_TEXT,
+     .offset = AT(scaling),
+     .verbs = IN(VERB_SWEEP),
+     .value_name = "KIND",
+     .help = "strong: the global batch of the first point for all; weak: its batch a GPU"},
+    {.name = "shard",
+     .kind = OPTION_TEXT,
+     .offset = AT(shard),
+     .verbs = IN(VERB_SWEEP),
+     .value_name = "I/N",
+     .help = "only every N-th point from the I-th on; auto or auto/N: as the job array says"},
+    {.name = "rerun",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_rerun),
+     .verbs = IN(VERB_SWEEP),
+     .help = "play points that are stored again, and store them beside"},
+    {.name = "retry-failed",
+     .kind = OPTION_FLAG,
+     .offset = AT(retries_failed),
+     .verbs = IN(VERB_SWEEP),
+     .help = "try points again whose worker crashed"},
+    {.name = "detail",
+     .kind = OPTION_FLAG,
+     .offset = AT(has_detail),
+     .verbs = IN(VERB_SWEEP),
+     .help = "also store units, collectives, links and the configuration of each point"},
     {.name = "op",
      .kind = OPTION_TEXT,
      .offset = AT(op),
@@ -318,7 +369,7 @@ static const struct option *find_letter(char letter)
 
 static const char *nearest_option(struct arena *arena, const struct verb *verb, const char *name)
 {
-    const char *names[64];
+    const char *names[128];
     size_t count = 0;
     for (const struct option *row = option_table; row->name != NULL; row++) {
         if (option_belongs(row, verb) && !row->is_hidden)
@@ -435,7 +486,7 @@ static enum status parse_short(struct parser *parser, const char *word)
 {
     const char *written = arena_strndup(parser->arena, word, 2);
     const struct option *option = find_letter(word[1]);
-    if (option == NULL) {
+    if (option == NULL || (word[2] != '\0' && !option_belongs(option, parser->verb))) {
         /* `-json` for `--json` is a common slip. */
         const char *hint = nearest_option(parser->arena, parser->verb, word + 1);
         diag_add(parser->diag, DIAG_ERROR, NO_PLACE, hint, "unknown option '%s'", word);

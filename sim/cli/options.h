@@ -47,6 +47,9 @@ struct options {
     const char *gpu, *nic_link, *cpu, *name; /* of import; NULL: not given */
     const char *model;                       /* the same */
     int64_t seq_len;                         /* 0: not given */
+    bool is_csv, is_zip, is_rerun, retries_failed, is_dry_run, has_detail; /* of sweep */
+    int64_t jobs;                                                          /* 0: not given */
+    const char *scaling, *shard;                                           /* NULL: not given */
     struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;

@@ -12,6 +12,7 @@
 /* Values are bit numbers in struct option's `verbs`. */
 enum verb_id {
     VERB_RUN,
+    VERB_SWEEP,
     VERB_CHECK,
     VERB_SCHEMA,
     VERB_LIST,
@@ -31,9 +32,11 @@ enum verb_id {
 
 enum exit_code {
     EXIT_DONE = 0,
-    EXIT_WORLD = 1,     /* disk, database, closed pipe */
-    EXIT_INPUT = 2,     /* a file, a flag or a value is wrong */
-    EXIT_CONDITION = 3, /* an --assert did not hold */
+    EXIT_WORLD = 1,       /* disk, database, closed pipe */
+    EXIT_INPUT = 2,       /* a file, a flag or a value is wrong */
+    EXIT_CONDITION = 3,   /* an --assert did not hold */
+    EXIT_SOME_FAILED = 4, /* points of a sweep */
+    EXIT_STOPPED = 75,    /* the same command goes on */
 };
 
 struct command;
@@ -59,6 +62,7 @@ const struct verb *verb_find(const char *name); /* NULL: there is none */
 void verb_names(const char *names[VERB_COUNT + 1]); /* NULL-ended */
 
 enum exit_code verb_run(struct command *command);
+enum exit_code verb_sweep(struct command *command);
 enum exit_code verb_check(struct command *command);
 enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);

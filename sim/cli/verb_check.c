@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
+#include "study/sweep_plan.h"
 
 static enum status check_config(struct command *command, const char *argument)
 {
@@ -12,7 +13,10 @@ static enum status check_config(struct command *command, const char *argument)
     enum status status = command_load(command, argument, &experiment);
     if (status == STATUS_OK) {
         experiment_note_unbuilt(&experiment);
-        status = command->diag.error_count > 0 ? STATUS_INPUT : STATUS_OK;
+        if (experiment.sweep != NULL)
+            status = sweep_plan_check(experiment.sweep, &command->arena, &command->diag);
+        if (status == STATUS_OK)
+            status = command->diag.error_count > 0 ? STATUS_INPUT : STATUS_OK;
     }
     if (status == STATUS_OK && command->options.is_resolved)
         config_write_resolved(&experiment.config, stdout);

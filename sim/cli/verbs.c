@@ -30,6 +30,24 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = -1,
      .play = verb_run},
+    {.id = VERB_SWEEP,
+     .name = "sweep",
+     .arguments = "FILE",
+     .summary = "simulate many configurations on all cores; print a table; store them",
+     .text = "Plays FILE with every combination of the swept keys: those of its section 'sweep:', "
+             "and of\n"
+             "-s KEY=VALUES, where VALUES is v1,v2,..., range(a,b,step), log2(a,b) or geom(a,b,n), "
+             "with units\n"
+             "(range leaves b out). Points that are stored are not played again, so a sweep that "
+             "was stopped\n"
+             "(Ctrl-C: exit 75) or killed goes on where it was. See docs/sweep.md.\n",
+     .examples = {{"fsdpsim sweep llama3-8b_dgx-h100 -s 'nodes=log2(1,128)'",
+                   "step time and memory from 8 to 1,024 GPUs"},
+                  {"fsdpsim sweep my.yaml -s train.micro_batch=1,2,4 -n",
+                   "how many points, how long"}},
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_sweep},
     {.id = VERB_CHECK,
      .name = "check",
      .arguments = "FILE...",

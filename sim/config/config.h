@@ -60,9 +60,9 @@ struct config {
         int32_t count, capacity;
     } origins;
     struct config_cache *cache; /* may be NULL */
-    const char *root_name;  /* stem of the root file, NULL for standard input */
-    int32_t ref_depth;      /* files that name files: how deep binding is now */
-    bool has_world_failure; /* a referenced file could not be read */
+    const char *root_name;      /* stem of the root file, NULL for standard input */
+    int32_t ref_depth;          /* files that name files: how deep binding is now */
+    bool has_world_failure;     /* a referenced file could not be read */
 };
 
 /*

@@ -199,15 +199,25 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
 enum status experiment_load(struct experiment *experiment, const char *path,
                             const char *const *overrides, int32_t override_count, struct diag *diag)
 {
+    return experiment_load_cached(experiment, path, overrides, override_count, NULL, diag);
+}
+
+enum status experiment_load_cached(struct experiment *experiment, const char *path,
+                                   const char *const *overrides, int32_t override_count,
+                                   struct config_cache *cache, struct diag *diag)
+{
     *experiment = (struct experiment){.diag = diag};
     arena_init(&experiment->arena);
     config_init(&experiment->config, &experiment->arena, diag,
-                data_folders_find(&experiment->arena));
+                cache != NULL ? config_cache_folders(cache)
+                              : data_folders_find(&experiment->arena));
+    experiment->config.cache = cache;
     enum status status = config_load(&experiment->config, path);
     experiment->name =
         experiment->config.root_name != NULL ? experiment->config.root_name : "stdin";
     if (status != STATUS_OK)
         return status;
+    experiment->sweep = config_take(&experiment->config, "sweep");
     enum status override_status = STATUS_OK;
     for (int32_t i = 0; i < override_count; i++) {
         const enum status one = config_override(&experiment->config, overrides[i]);
@@ -215,9 +225,21 @@ enum status experiment_load(struct experiment *experiment, const char *path,
     }
     struct root_config *root = ARENA_NEW(&experiment->arena, struct root_config);
     status = config_bind(&experiment->config, &experiment_table, root);
+    if (root->sweep != NULL) {
+        config_error(&experiment->config, "sweep", "'fsdpsim sweep FILE -s key=v1,v2'",
+                     "'sweep' is what a file says: an override cannot set it");
+        status = STATUS_INPUT;
+    }
     if (status == STATUS_OK)
         status = override_status;
     return status == STATUS_OK ? resolve(experiment, root) : status;
+}
+
+struct hash128 experiment_key(const struct experiment *experiment)
+{
+    struct hash128 hash = config_hash(&experiment->config);
+    hash128_u64(&hash, OUTCOME_MODEL_VERSION);
+    return hash128_done(hash);
 }
 
 void experiment_release(struct experiment *experiment)

@@ -102,6 +102,8 @@ struct experiment {
     struct config config;
     struct diag *diag;
     const char *name; /* the file's stem */
+    const struct node
+        *sweep; /* what the file says under `sweep`, for study/sweep_plan.h; or NULL */
     struct model_config model_config;
     struct cluster cluster;
     int64_t nodes, gpus_per_node, n_gpus;
@@ -133,7 +135,15 @@ extern const struct field_table experiment_table;
 MUST_CHECK enum status experiment_load(struct experiment *experiment, const char *path,
                                        const char *const *overrides, int32_t override_count,
                                        struct diag *diag);
+/* The same, with files that were read before: for many runs in a row. */
+MUST_CHECK enum status experiment_load_cached(struct experiment *experiment, const char *path,
+                                              const char *const *overrides, int32_t override_count,
+                                              struct config_cache *cache, struct diag *diag);
 void experiment_release(struct experiment *experiment);
+
+/* Hash of the resolved content, the seed and the version of the physics: of what decides the
+   outcome. */
+struct hash128 experiment_key(const struct experiment *experiment);
 
 /* Notes (not errors) on what is valid but cannot be simulated yet; for `check`. */
 void experiment_note_unbuilt(struct experiment *experiment);

@@ -567,6 +567,10 @@ static const struct field root_fields[] = {
      .default_text = "torchtitan",
      .choices = mfu_choices,
      .help = "which FLOP count as useful"},
+    {.key = "sweep",
+     .kind = FIELD_ANY,
+     .offset = offsetof(struct root_config, sweep),
+     .help = "what 'fsdpsim sweep' varies: keys with lists or log2(a, b), and zip, scaling"},
     {0}};
 
 const struct field_table experiment_table = {.name = "config",

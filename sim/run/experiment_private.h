@@ -20,6 +20,7 @@ struct root_config {
     struct zero_config zero;
     struct simulate_config simulate;
     int mfu_convention;
+    const struct node *sweep; /* only by -s: that of the file is taken out before */
 };
 
 /* What frozen parameters are kept in. */

@@ -473,9 +473,7 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
             outcome->origins[outcome->origin_count++] = (struct outcome_origin){
                 .path = one->path, .value = one->value, .origin = one->origin};
     }
-    struct hash128 hash = config_hash(config);
-    hash128_u64(&hash, OUTCOME_MODEL_VERSION);
-    outcome->config_hash = hash128_done(hash);
+    outcome->config_hash = experiment_key(experiment);
 }
 
 void outcome_build(struct experiment *experiment, const struct facts *facts,

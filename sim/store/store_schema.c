@@ -221,9 +221,10 @@ static void add_sweep_tables(struct strbuf *sql)
                     " ON DELETE CASCADE,\n position INTEGER NOT NULL");
     add_columns(sql, point_columns);
     /* The one reference that may be missing: of a point without a run. */
-    strbuf_add(sql, ",\n run_id INTEGER REFERENCES run (id) ON DELETE SET NULL,\n"
-                    " CONSTRAINT \"state is known\" CHECK (state IN ('pending', 'done', 'invalid',"
-                    " 'failed')),\n PRIMARY KEY (sweep_id, position)\n) STRICT, WITHOUT ROWID;\n"
+    strbuf_add(sql,
+               ",\n run_id INTEGER REFERENCES run (id) ON DELETE SET NULL,\n"
+               " CONSTRAINT \"state is known\" CHECK (state IN ('pending', 'done', 'invalid',"
+               " 'failed')),\n PRIMARY KEY (sweep_id, position)\n) STRICT, WITHOUT ROWID;\n"
                "CREATE INDEX point_failed ON sweep_point (config_hash) WHERE state = 'failed';\n");
 }
 

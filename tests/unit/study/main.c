@@ -5,7 +5,9 @@
 int main(int argc, char **argv)
 {
     numeric_init();
-    const struct check_suite suites[] = {{"validate_columns", validate_columns_cases},
+    const struct check_suite suites[] = {{"pool", pool_cases},
+                                         {"sweep_axis", sweep_axis_cases},
+                                         {"validate_columns", validate_columns_cases},
                                          {"validate_facts", validate_facts_cases},
                                          {"validate_kernels", validate_kernels_cases},
                                          {"validate_models", validate_models_cases},

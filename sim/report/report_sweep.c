@@ -1,0 +1,365 @@
+/* report/report_sweep.c: see report_sweep.h. */
+#include "report/report_sweep.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/shown_text.h"
+#include "base/strbuf.h"
+#include "report/json_writer.h"
+#include "report/report_table_private.h"
+
+static const char *last_part(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot != NULL ? dot + 1 : key;
+}
+
+const char *report_sweep_key(const struct sweep_plan *plan, int32_t axis)
+{
+    const char *part = last_part(plan->axes.items[axis].key);
+    for (int32_t i = 0; i < plan->axes.count; i++)
+        if (i != axis && text_equal(last_part(plan->axes.items[i].key), part))
+            return plan->axes.items[axis].key;
+    return part;
+}
+
+static bool is_done(const struct sweep *sweep, int64_t position)
+{
+    return sweep_has(sweep, position) && sweep->points[position].state == POINT_DONE;
+}
+
+/* Most tokens a second and GPU: of the points that fit, if one does. */
+static enum status find_best(struct sweep *sweep, double *best, struct diag *diag)
+{
+    double best_any = 0;
+    enum status status = STATUS_OK;
+    *best = 0;
+    for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++) {
+        struct arena scratch = {0};
+        struct outcome outcome = {0};
+        if (!is_done(sweep, i))
+            continue;
+        status = sweep_load(sweep, i, &scratch, &outcome, diag);
+        if (status == STATUS_OK && outcome.tokens_per_s_per_gpu > best_any)
+            best_any = outcome.tokens_per_s_per_gpu;
+        if (status == STATUS_OK && outcome.fits && outcome.tokens_per_s_per_gpu > *best)
+            *best = outcome.tokens_per_s_per_gpu;
+        arena_release(&scratch);
+    }
+    if (!(*best > 0))
+        *best = best_any;
+    return status;
+}
+
+/* ---- for people --------------------------------------------------------------------------- */
+
+static const char *const headings[] = {"GPUs",    "step",   "tokens/s/GPU", "of best", "MFU",
+                                       "exposed", "memory", "fits",         "bound by"};
+enum { HEADING_COUNT = sizeof(headings) / sizeof(headings[0]) };
+
+static void add_share(struct table *table, double share)
+{
+    if (isnan(share))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.1f %%", 100 * share);
+}
+
+static void add_figures(struct table *table, const struct outcome *outcome, double best)
+{
+    char text[32];
+    table_cell(table, "%" PRId64, outcome->n_gpus);
+    table_cell(table, "%s", format_seconds(text, sizeof(text), outcome->step_time_s));
+    table_cell(table, outcome->tokens_per_s_per_gpu < 1000 ? "%.1f" : "%.0f",
+               outcome->tokens_per_s_per_gpu);
+    add_share(table, best > 0 ? outcome->tokens_per_s_per_gpu / best : (double)NAN);
+    add_share(table, outcome->mfu);
+    add_share(table, outcome->exposed_comm_fraction);
+    table_cell(table, "%s", format_gib(text, sizeof(text), (double)outcome->peak_device_bytes));
+    table_cell(table, "%s", outcome->fits ? "yes" : "no");
+    table_cell(table, "%s",
+               outcome->bottleneck != NULL ? text_shown(&table->arena, outcome->bottleneck) : "");
+}
+
+static const char *state_text(const struct sweep_point *point)
+{
+    switch (point->state) {
+    case POINT_PENDING:
+        return "not played";
+    case POINT_DONE:
+        return "";
+    case POINT_INVALID:
+        return "invalid";
+    case POINT_FAILED:
+        return "failed";
+    }
+    return "";
+}
+
+/* What is wrong with points, below the table: a column would push all others apart. */
+static void add_row(struct table *table, const struct sweep *sweep, int64_t position,
+                    const struct outcome *outcome, double best)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    table_row(table);
+    for (int32_t i = 0; i < plan->axes.count; i++)
+        table_cell(table, "%s", text_shown(&table->arena, sweep_plan_value(plan, position, i)));
+    if (outcome != NULL) {
+        add_figures(table, outcome, best);
+        return;
+    }
+    for (int k = 0; k < HEADING_COUNT; k++)
+        table_cell(table, "%s",
+                   k + 1 == HEADING_COUNT ? state_text(&sweep->points[position]) : "-");
+}
+
+static void add_headings(struct table *table, const struct sweep_plan *plan)
+{
+    table_row(table);
+    for (int32_t i = 0; i < plan->axes.count; i++)
+        table_cell(table, "%s", text_shown(&table->arena, report_sweep_key(plan, i)));
+    for (int k = 0; k < HEADING_COUNT; k++)
+        table_cell(table, "%s", headings[k]);
+}
+
+static void write_markdown(const struct table *table, FILE *file)
+{
+    for (int32_t i = 0; i < table->count; i++) {
+        const struct table_line *line = &table->items[i];
+        for (int32_t k = 0; k < line->cell_count; k++) {
+            fputs(k == 0 ? "| " : " | ", file);
+            for (const char *at = line->cells[k]; *at != '\0'; at++)
+                fprintf(file, *at == '|' ? "\\%c" : "%c", *at);
+        }
+        fputs(" |\n", file);
+        if (i > 0)
+            continue;
+        for (int32_t k = 0; k < line->cell_count; k++)
+            fputs(k + 1 == line->cell_count ? "| --- |\n" : "| ---: ", file);
+    }
+}
+
+/* Each reason once, with the number of points that have it. */
+static void write_reasons(const struct sweep *sweep, FILE *file)
+{
+    enum { REASONS_MAX = 20 };
+    const char *reasons[REASONS_MAX];
+    int64_t counts[REASONS_MAX] = {0};
+    int32_t count = 0;
+    struct arena scratch = {0};
+    for (int64_t i = 0; i < sweep->plan->point_count; i++) {
+        const struct sweep_point *point = &sweep->points[i];
+        int32_t at = 0;
+        if (!sweep_has(sweep, i) || point->reason == NULL || point->state == POINT_DONE)
+            continue;
+        while (at < count && !text_equal(reasons[at], point->reason))
+            at++;
+        if (at == REASONS_MAX)
+            continue;
+        if (at == count)
+            reasons[count++] = point->reason;
+        counts[at]++;
+    }
+    for (int32_t i = 0; i < count; i++)
+        fprintf(file, "%s%" PRId64 " point%s: %s\n", i == 0 ? "\n" : "", counts[i],
+                counts[i] == 1 ? "" : "s", text_shown(&scratch, reasons[i]));
+    arena_release(&scratch);
+}
+
+enum status report_sweep_table(struct sweep *sweep, bool is_markdown, FILE *file, struct diag *diag)
+{
+    struct table table;
+    double best = 0;
+    table_init(&table, sweep->plan->axes.count + HEADING_COUNT, 0);
+    add_headings(&table, sweep->plan);
+    enum status status = find_best(sweep, &best, diag);
+    for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++) {
+        struct arena scratch = {0};
+        struct outcome outcome = {0};
+        if (!sweep_has(sweep, i))
+            continue;
+        if (is_done(sweep, i))
+            status = sweep_load(sweep, i, &scratch, &outcome, diag);
+        if (status == STATUS_OK)
+            add_row(&table, sweep, i, is_done(sweep, i) ? &outcome : NULL, best);
+        arena_release(&scratch);
+    }
+    if (status == STATUS_OK) {
+        if (is_markdown)
+            write_markdown(&table, file);
+        else
+            table_write(&table, file);
+        write_reasons(sweep, file);
+    }
+    table_release(&table);
+    return status;
+}
+
+/* ---- for machines ------------------------------------------------------------------------- */
+
+static void write_csv_text(const char *text, FILE *file)
+{
+    if (text == NULL)
+        return;
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text != '\0'; text++)
+        fprintf(file, *text == '"' ? "\"%c" : "%c", *text);
+    fputc('"', file);
+}
+
+/* The fewest digits that read back equal. */
+static void write_csv_double(double value, FILE *file)
+{
+    char text[40];
+    double back = 0;
+    if (isnan(value))
+        return;
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (text_to_double(text, &back) && !(back < value) && !(back > value))
+            break;
+    }
+    fputs(text, file);
+}
+
+static void write_csv_field(const struct outcome *outcome, const struct metric *metric, FILE *file)
+{
+    switch (metric->kind) {
+    case METRIC_DOUBLE:
+        write_csv_double(metric_double(outcome, metric), file);
+        break;
+    case METRIC_INT:
+        fprintf(file, "%" PRId64, metric_int(outcome, metric));
+        break;
+    case METRIC_BOOL:
+        fputs(metric_bool(outcome, metric) ? "true" : "false", file);
+        break;
+    case METRIC_TEXT:
+        write_csv_text(metric_text(outcome, metric), file);
+        break;
+    }
+}
+
+static const char *state_word(const struct sweep_point *point)
+{
+    return point->state == POINT_DONE ? "done" : state_text(point);
+}
+
+enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    enum status status = STATUS_OK;
+    fputs("position", file);
+    for (int32_t k = 0; k < plan->axes.count; k++) {
+        fputc(',', file);
+        write_csv_text(plan->axes.items[k].key, file);
+    }
+    fputs(",state,reason", file);
+    for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++)
+        fprintf(file, ",%s", metric->name);
+    fputc('\n', file);
+    for (int64_t i = 0; i < plan->point_count && status == STATUS_OK; i++) {
+        struct arena scratch = {0};
+        struct outcome outcome = {0};
+        if (!sweep_has(sweep, i))
+            continue;
+        fprintf(file, "%" PRId64, i);
+        for (int32_t k = 0; k < plan->axes.count; k++) {
+            fputc(',', file);
+            write_csv_text(sweep_plan_value(plan, i, k), file);
+        }
+        fprintf(file, ",%s,", state_word(&sweep->points[i]));
+        write_csv_text(is_done(sweep, i) ? NULL : sweep->points[i].reason, file);
+        if (is_done(sweep, i))
+            status = sweep_load(sweep, i, &scratch, &outcome, diag);
+        for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {
+            fputc(',', file);
+            if (status == STATUS_OK && is_done(sweep, i))
+                write_csv_field(&outcome, metric, file);
+        }
+        fputc('\n', file);
+        arena_release(&scratch);
+    }
+    return status;
+}
+
+static void write_json_fields(struct json_writer *json, const struct outcome *outcome)
+{
+    for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {
+        json_key(json, metric->name);
+        if (metric->kind == METRIC_DOUBLE)
+            json_double(json, metric_double(outcome, metric));
+        else if (metric->kind == METRIC_INT)
+            json_int(json, metric_int(outcome, metric));
+        else if (metric->kind == METRIC_BOOL)
+            json_bool(json, metric_bool(outcome, metric));
+        else
+            json_text(json, metric_text(outcome, metric));
+    }
+}
+
+static enum status write_json_point(struct json_writer *json, struct sweep *sweep, int64_t position,
+                                    struct diag *diag)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    const struct sweep_point *point = &sweep->points[position];
+    struct arena scratch = {0};
+    struct outcome outcome = {0};
+    enum status status = STATUS_OK;
+    json_begin_object(json);
+    json_key(json, "position");
+    json_int(json, position);
+    json_key(json, "settings");
+    json_begin_object(json);
+    for (int32_t k = 0; k < plan->axes.count; k++) {
+        json_key(json, plan->axes.items[k].key);
+        json_text(json, sweep_plan_value(plan, position, k));
+    }
+    json_end_object(json);
+    json_key(json, "state");
+    json_text(json, state_word(point));
+    if (is_done(sweep, position)) {
+        status = sweep_load(sweep, position, &scratch, &outcome, diag);
+        if (status == STATUS_OK)
+            write_json_fields(json, &outcome);
+    } else {
+        json_key(json, "reason");
+        json_text(json, point->reason);
+    }
+    json_end_object(json);
+    arena_release(&scratch);
+    return status;
+}
+
+enum status report_sweep_json(struct sweep *sweep, FILE *file, struct diag *diag)
+{
+    const struct sweep_plan *plan = sweep->plan;
+    struct json_writer json;
+    enum status status = STATUS_OK;
+    json_init(&json, file);
+    json_begin_object(&json);
+    json_key(&json, "schema_version");
+    json_int(&json, OUTCOME_SCHEMA_VERSION);
+    json_key(&json, "config_name");
+    json_text(&json, plan->name);
+    json_key(&json, "keys");
+    json_begin_array(&json);
+    for (int32_t k = 0; k < plan->axes.count; k++)
+        json_text(&json, plan->axes.items[k].key);
+    json_end_array(&json);
+    json_key(&json, "points");
+    json_begin_array(&json);
+    for (int64_t i = 0; i < plan->point_count && status == STATUS_OK; i++)
+        if (sweep_has(sweep, i))
+            status = write_json_point(&json, sweep, i, diag);
+    json_end_array(&json);
+    json_end_object(&json);
+    json_finish(&json);
+    return status;
+}
