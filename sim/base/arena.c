@@ -20,19 +20,61 @@ void arena_init(struct arena *arena)
     *arena = (struct arena){0};
 }
 
+static void block_give_back(struct arena_pool *pool, struct arena_block *block)
+{
+    if (pool == NULL || pool->bytes + block->capacity_bytes > ARENA_POOL_MAX_BYTES) {
+        free(block);
+        return;
+    }
+    memset(block->bytes, 0, block->used_bytes);
+    block->used_bytes = 0;
+    block->previous = pool->blocks;
+    pool->blocks = block;
+    pool->bytes += block->capacity_bytes;
+}
+
 void arena_release(struct arena *arena)
 {
     struct arena_block *block = arena->last;
     while (block != NULL) {
         struct arena_block *previous = block->previous;
-        free(block);
+        block_give_back(arena->pool, block);
         block = previous;
     }
     arena_init(arena);
 }
 
-static struct arena_block *block_new(size_t capacity_bytes)
+void arena_pool_release(struct arena_pool *pool)
 {
+    while (pool->blocks != NULL) {
+        struct arena_block *block = pool->blocks;
+        pool->blocks = block->previous;
+        free(block);
+    }
+    pool->bytes = 0;
+}
+
+/* A block of at least this size and at most twice it, out of the pool; NULL: it has none. */
+static struct arena_block *block_take(struct arena_pool *pool, size_t capacity_bytes)
+{
+    if (pool == NULL)
+        return NULL;
+    for (struct arena_block **at = &pool->blocks; *at != NULL; at = &(*at)->previous) {
+        struct arena_block *block = *at;
+        if (block->capacity_bytes < capacity_bytes || block->capacity_bytes / 2 > capacity_bytes)
+            continue;
+        *at = block->previous;
+        pool->bytes -= block->capacity_bytes;
+        return block;
+    }
+    return NULL;
+}
+
+static struct arena_block *block_new(struct arena_pool *pool, size_t capacity_bytes)
+{
+    struct arena_block *kept = block_take(pool, capacity_bytes);
+    if (kept != NULL)
+        return kept;
     /* calloc: large blocks come zeroed from the system and cost nothing until they are touched. */
     struct arena_block *block = calloc(1, sizeof(*block) + capacity_bytes);
     if (block == NULL)
@@ -59,13 +101,14 @@ void *arena_alloc(struct arena *arena, size_t bytes)
         arena->block_bytes = FIRST_BLOCK_BYTES;
     if (block != NULL && bytes > arena->block_bytes / 2) {
         /* A block of its own, behind the last one, whose room stays in use. */
-        struct arena_block *large = block_new(bytes);
+        struct arena_block *large = block_new(arena->pool, bytes);
         large->used_bytes = bytes;
         large->previous = block->previous;
         block->previous = large;
         return large->bytes;
     }
-    struct arena_block *fresh = block_new(bytes > arena->block_bytes ? bytes : arena->block_bytes);
+    struct arena_block *fresh =
+        block_new(arena->pool, bytes > arena->block_bytes ? bytes : arena->block_bytes);
     if (arena->block_bytes < LAST_BLOCK_BYTES)
         arena->block_bytes *= 2;
     fresh->used_bytes = bytes;
@@ -89,12 +132,15 @@ char *arena_strdup(struct arena *arena, const char *text)
 
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+    char short_text[256];
     va_list arguments;
     BUG_IF(format == NULL);
     va_start(arguments, format);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    const int length = vsnprintf(short_text, sizeof(short_text), format, arguments);
     va_end(arguments);
     BUG_IF(length < 0);
+    if ((size_t)length < sizeof(short_text))
+        return arena_strndup(arena, short_text, (size_t)length);
     char *text = arena_alloc(arena, (size_t)length + 1);
     va_start(arguments, format);
     vsnprintf(text, (size_t)length + 1, format, arguments);

@@ -15,11 +15,24 @@
 
 struct arena_block;
 
+/*
+ * Blocks that arenas gave back, for the next ones: a process that makes and releases the same
+ * arenas thousands of times neither asks the system for memory nor touches fresh pages each time.
+ * Zero-initialise; set `pool` of an arena before its first use.
+ */
+struct arena_pool {
+    struct arena_block *blocks;
+    size_t bytes; /* in all; blocks beyond ARENA_POOL_MAX_BYTES go back to the system */
+};
+enum { ARENA_POOL_MAX_BYTES = 64 << 20 };
+void arena_pool_release(struct arena_pool *pool);
+
 /* Zero-initialise (`struct arena a = {0};` or arena_init). */
 struct arena {
     struct arena_block *last;
-    size_t used_bytes;  /* handed out in all */
-    size_t block_bytes; /* size of the next block */
+    size_t used_bytes;       /* handed out in all */
+    size_t block_bytes;      /* size of the next block */
+    struct arena_pool *pool; /* where blocks come from and go to; NULL: the system */
 };
 
 void arena_init(struct arena *arena);

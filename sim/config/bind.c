@@ -18,7 +18,10 @@ static void mark_default(struct node *node)
 
 struct node *default_node(struct config *config, const struct field *field, const char *path)
 {
-    struct arena *arena = config->arena;
+    const struct node *kept = cached_default(config, field->default_text);
+    if (kept != NULL)
+        return node_copy(config->arena, kept);
+    struct arena *arena = config->cache != NULL ? &config->cache->arena : config->arena;
     struct source *source = ARENA_NEW(arena, struct source);
     struct node *node = NULL;
     source->name = arena_printf(arena, "default of %s", path);
@@ -27,7 +30,10 @@ struct node *default_node(struct config *config, const struct field *field, cons
     if (node_parse_part(arena, source, 0, &node, config->diag) != STATUS_OK)
         BUG("the default of '%s' is not YAML: %s", path, field->default_text);
     mark_default(node);
-    return node;
+    if (config->cache == NULL)
+        return node;
+    cache_default(config, field->default_text, node);
+    return node_copy(config->arena, node);
 }
 
 /* ---- keys --------------------------------------------------------------------------------- */
@@ -176,8 +182,8 @@ static void bind_struct(struct config *config, const struct field *field, struct
         diag_add(config->diag, DIAG_ERROR, node->place, NULL, "'%s' is of no known kind", path);
 }
 
-static void bind_ref(struct config *config, const struct field *field, struct node **value,
-                     const char *path, void *slot)
+static void bind_file(struct config *config, const struct field *field, struct node **value,
+                      const char *path, void *slot)
 {
     struct node *written = *value;
     if (written->kind == NODE_SCALAR && ref_load(config, field, value) != STATUS_OK)
@@ -192,6 +198,17 @@ static void bind_ref(struct config *config, const struct field *field, struct no
     config->ref_depth++;
     bind_struct(config, field, node, path, slot);
     config->ref_depth--;
+}
+
+static void bind_ref(struct config *config, const struct field *field, struct node **value,
+                     const char *path, void *slot)
+{
+    struct memo_scope scope;
+    if (memo_find(config, value, path, slot))
+        return;
+    memo_begin(config, value, path, &scope);
+    bind_file(config, field, value, path, slot);
+    memo_end(config, &scope, field, *value, slot);
 }
 
 static bool is_count_in_range(struct config *config, const struct field *field,

@@ -26,20 +26,42 @@ struct config_origin {
     const char *origin; /* "configs/x.yaml:12:5", "<command line>", "default", "file name" */
     struct place place; /* line 0 for a default */
     bool is_label;      /* the name of a file, not content: not hashed */
+    bool is_hashed;
+    struct hash128 hash; /* of path and value, once it is_hashed */
 };
 
 struct config_edit; /* one -s, parsed: config_private.h */
 
 /*
- * Files that many configurations are read from, parsed once: give it to each of them (config.cache)
- * and release it after the last. What a file said when it was first read holds; so does standard
- * input, which can be read only once.
+ * What many configurations have in common, read and bound once: give it to each of them
+ * (config.cache), one after the other, and release it after the last.
+ *
+ * Files, names of files and defaults are read once: what a file said when it was first read holds
+ * (so standard input, which can be read only once, serves all). A map that stands in another file
+ * (FIELD_REF) is bound once for each set of overrides that go into it, with its nodes, origins and
+ * their hashes; unless there was something to say about it. When all that is more than
+ * CONFIG_CACHE_MAX_BYTES, it is forgotten and begun anew.
  */
+enum { CONFIG_CACHE_MAX_BYTES = 64 << 20 };
 struct config_cache {
-    struct arena arena;
+    struct arena arena;              /* of the files */
     const char *const *data_folders; /* NULL: not looked for yet */
     struct config_cached_file *files;
+    struct config_cached_text *defaults, *names;
+    struct arena memo_arena;
+    struct config_memo *memos;
+    struct arena_pool pool; /* for arenas of what lives as long as one configuration */
 };
+/* What a caller derived from a bound map, kept beside it. */
+struct config_derived {
+    void *value; /* NULL: nothing yet */
+    void (*release)(void *value);
+};
+/* Before the next configuration: none that was made with the cache may be used any more. */
+void config_cache_next(struct config_cache *cache);
+/* Of the map at a path, when the cache has it: to find or to put what follows from it (in
+   cache->memo_arena); NULL: not kept. */
+struct config_derived *config_derived(const struct config *config, const char *path);
 void config_cache_release(struct config_cache *cache); /* accepts a zeroed cache */
 /* data_folders_find, once. */
 const char *const *config_cache_folders(struct config_cache *cache);

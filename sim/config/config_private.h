@@ -31,6 +31,7 @@ struct config_edit {
         struct path_part *items;
         int32_t count, capacity;
     } parts;
+    const char *path;   /* the parts in one text, as paths of values are written */
     struct node *value; /* NODE_NULL: back to the default */
 };
 
@@ -96,6 +97,29 @@ const char *path_obstacle(const char *path);
 /* DATA/FOLDER/NAME.yaml (or .json) in the first data folder that has it, or NULL. */
 const char *data_file(struct arena *arena, const char *const *data_folders, const char *folder,
                       const char *name, bool also_json);
+
+/* cache.c */
+/* The parsed default_text of a field; NULL: not kept. */
+const struct node *cached_default(const struct config *config, const char *text);
+void cache_default(const struct config *config, const char *text, const struct node *node);
+/* The file that a shipped name stands for in a folder; NULL: not kept. */
+const char *cached_name(const struct config *config, const char *folder, const char *name);
+void cache_name(const struct config *config, const char *folder, const char *name,
+                const char *path);
+/* A miss is bound between memo_begin and memo_end, in the cache's memory. */
+struct memo_scope {
+    const char *key; /* NULL: it is not to be kept */
+    struct arena *arena;
+    struct config_origin *origins;
+    int32_t origin_count, origin_capacity, message_count;
+};
+bool memo_find(struct config *config, struct node **value, const char *path, void *slot);
+void memo_begin(struct config *config, struct node **value, const char *path,
+                struct memo_scope *scope);
+void memo_end(struct config *config, const struct memo_scope *scope, const struct field *field,
+              struct node *root, const void *slot);
+/* origin.c */
+struct hash128 origin_hash(const struct config_origin *origin);
 
 /* override.c */
 MUST_CHECK enum status edits_apply(struct config *config, const struct field_table *table);

@@ -57,6 +57,15 @@ void config_write_resolved(const struct config *config, FILE *file)
     }
 }
 
+struct hash128 origin_hash(const struct config_origin *origin)
+{
+    struct hash128 hash;
+    hash128_init(&hash);
+    hash128_text(&hash, origin->path);
+    hash128_text(&hash, origin->value);
+    return hash128_done(hash);
+}
+
 struct hash128 config_hash(const struct config *config)
 {
     struct hash128 hash;
@@ -65,8 +74,9 @@ struct hash128 config_hash(const struct config *config)
         const struct config_origin *one = &config->origins.items[i];
         if (one->is_label)
             continue;
-        hash128_text(&hash, one->path);
-        hash128_text(&hash, one->value);
+        const struct hash128 of_one = one->is_hashed ? one->hash : origin_hash(one);
+        hash.high = hash64_mix(hash.high, of_one.high);
+        hash.low = hash64_mix(hash.low, of_one.low);
     }
     return hash128_done(hash);
 }
@@ -139,6 +149,7 @@ void config_add_derived(struct config *config, const char *path, const char *val
         if (strcmp(one->path, path) != 0)
             continue;
         one->value = value;
+        one->is_hashed = false;
         one->origin = arena_printf(config->arena, "%s: %s", one->origin, origin);
         return;
     }

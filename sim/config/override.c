@@ -68,6 +68,24 @@ static enum status parse_part(struct config *config, const struct source *source
     return STATUS_OK;
 }
 
+/* A value of letters, digits and . - _ / alone needs no YAML parser, which costs more than all the
+   rest of an override; NULL: it is of another kind. */
+static struct node *plain_value(struct config *config, const struct source *source, size_t start)
+{
+    const char *text = source->text + start;
+    const size_t length =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-");
+    const bool is_null =
+        strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 || strcmp(text, "NULL") == 0;
+    if (length == 0 || text[length] != '\0' || strchr("._/-", text[0]) != NULL || is_null)
+        return NULL;
+    struct node *node = ARENA_NEW(config->arena, struct node);
+    node->kind = NODE_SCALAR;
+    node->text = text;
+    node->place = place_of(source, start, length);
+    return node;
+}
+
 enum status config_override(struct config *config, const char *text)
 {
     struct source *source = ARENA_NEW(config->arena, struct source);
@@ -88,10 +106,19 @@ enum status config_override(struct config *config, const char *text)
         if (status != STATUS_OK)
             return status;
     }
-    const enum status status =
-        node_parse_part(config->arena, source, end + 1, &edit->value, config->diag);
+    edit->value = plain_value(config, source, end + 1);
+    enum status status = STATUS_OK;
+    if (edit->value == NULL)
+        status = node_parse_part(config->arena, source, end + 1, &edit->value, config->diag);
     if (status != STATUS_OK)
         return status;
+    edit->path = "";
+    for (int32_t i = 0; i < edit->parts.count; i++) {
+        const struct path_part *part = &edit->parts.items[i];
+        edit->path = part->key != NULL ? path_join(config->arena, edit->path, part->key)
+                                       : arena_printf(config->arena, "%s[%lld]", edit->path,
+                                                      (long long)part->index);
+    }
     *ARENA_PUSH(config->arena, &config->override_texts) = source->text;
     if (config->last_edit != NULL)
         config->last_edit->next = edit;

@@ -472,8 +472,13 @@ enum status ref_load(struct config *config, const struct field *field, struct no
         diag_add(config->diag, DIAG_ERROR, name->place, NULL, "files name each other in a circle");
         return STATUS_INPUT;
     }
-    const char *path =
-        text_is_path(name->text) ? find_path(config, field, name) : find_name(config, field, name);
+    const bool is_path = text_is_path(name->text);
+    const char *path = is_path ? NULL : cached_name(config, field->folder, name->text);
+    if (path == NULL) {
+        path = is_path ? find_path(config, field, name) : find_name(config, field, name);
+        if (!is_path)
+            cache_name(config, field->folder, name->text, path);
+    }
     if (path == NULL)
         return STATUS_INPUT;
     struct node *root = NULL;

@@ -159,6 +159,36 @@ static void add_derived(struct experiment *experiment, const struct root_config 
                                arena_printf(arena, "%" PRId64, rows[i].value), rows[i].origin);
 }
 
+static void release_shared(void *cluster)
+{
+    cluster_release(cluster);
+}
+
+/* A cluster that many configurations have in common is built once. */
+static enum status build_cluster(struct experiment *experiment, const struct cluster_config *bound)
+{
+    struct config *config = &experiment->config;
+    struct config_derived *derived = config_derived(config, "cluster");
+    struct cluster *cluster = &experiment->cluster;
+    if (derived != NULL && derived->value != NULL) {
+        *cluster = *(const struct cluster *)derived->value;
+        experiment->has_shared_cluster = true;
+        return STATUS_OK;
+    }
+    const int32_t messages = experiment->diag->count;
+    struct arena *arena = derived != NULL ? &config->cache->memo_arena : &experiment->arena;
+    config->arena = arena;
+    const enum status status = cluster_build(arena, config, "cluster", bound, cluster);
+    config->arena = &experiment->arena;
+    if (derived == NULL || status != STATUS_OK || experiment->diag->count != messages)
+        return status;
+    struct cluster *shared = ARENA_NEW(arena, struct cluster);
+    *shared = *cluster;
+    *derived = (struct config_derived){.value = shared, .release = release_shared};
+    experiment->has_shared_cluster = true;
+    return STATUS_OK;
+}
+
 static enum status resolve(struct experiment *experiment, const struct root_config *root)
 {
     struct config *config = &experiment->config;
@@ -173,8 +203,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     experiment->mfu_convention = root->mfu_convention;
     if (experiment->model_config.name == NULL)
         experiment->model_config.name = "inline";
-    enum status status =
-        cluster_build(&experiment->arena, config, "cluster", &root->cluster, &experiment->cluster);
+    enum status status = build_cluster(experiment, &root->cluster);
     if (status != STATUS_OK)
         return status;
     resolve_ideal(experiment);
@@ -208,6 +237,10 @@ enum status experiment_load_cached(struct experiment *experiment, const char *pa
 {
     *experiment = (struct experiment){.diag = diag};
     arena_init(&experiment->arena);
+    if (cache != NULL) {
+        config_cache_next(cache);
+        experiment->arena.pool = &cache->pool;
+    }
     config_init(&experiment->config, &experiment->arena, diag,
                 cache != NULL ? config_cache_folders(cache)
                               : data_folders_find(&experiment->arena));
@@ -244,7 +277,8 @@ struct hash128 experiment_key(const struct experiment *experiment)
 
 void experiment_release(struct experiment *experiment)
 {
-    cluster_release(&experiment->cluster);
+    if (!experiment->has_shared_cluster)
+        cluster_release(&experiment->cluster);
     arena_release(&experiment->arena);
 }
 

@@ -115,7 +115,8 @@ struct experiment {
     struct simulate_config simulate;
     struct ideal ideal;
     int mfu_convention;
-    uint64_t tie_seed; /* tests only: permutes ties */
+    bool has_shared_cluster; /* it belongs to the cache */
+    uint64_t tie_seed;       /* tests only: permutes ties */
     struct model *model;
     struct layout layout;
     struct program *program;  /* after experiment_build */

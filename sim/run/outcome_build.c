@@ -301,12 +301,46 @@ static const struct layout **find_views(struct experiment *experiment, int32_t c
     return views;
 }
 
+/* Plans of the kinds of collective met so far: a step has many collectives of few kinds. */
+struct kind_plan {
+    const struct collective *collective;
+    struct plan plan;
+};
+
+struct kind_plans {
+    struct kind_plan *items;
+    int32_t count, capacity;
+};
+
+static bool is_same_kind(const struct collective *a, const struct collective *b)
+{
+    return a->op == b->op && a->communicator == b->communicator && a->is_average == b->is_average &&
+           a->bytes >= b->bytes && a->bytes <= b->bytes;
+}
+
+static const struct plan *plan_of(struct experiment *experiment, struct kind_plans *plans,
+                                  const struct layout *view, const struct collective *collective)
+{
+    for (int32_t i = 0; i < plans->count; i++)
+        if (is_same_kind(plans->items[i].collective, collective))
+            return &plans->items[i].plan;
+    struct plan_options options = plan_options_of(experiment);
+    const struct group group = group_whole(view);
+    struct kind_plan *kind = ARENA_PUSH(&experiment->arena, plans);
+    kind->collective = collective;
+    options.is_average = collective->is_average;
+    if (plan_build(&experiment->arena, view, &group, collective->op, collective->bytes, &options,
+                   &kind->plan, experiment->diag) != STATUS_OK)
+        BUG("a plan that was played cannot be built");
+    return &kind->plan;
+}
+
 /* Closed forms of the collectives the step issues. */
 static struct comm_bound fill_collectives(struct experiment *experiment, int32_t class_idx,
                                           struct outcome *outcome)
 {
     const struct program *program = experiment->program;
-    struct plan_options options = plan_options_of(experiment);
+    struct kind_plans plans = {0};
     struct comm_bound bound = {.link = -1};
     double largest_bytes = -1;
     const struct layout **views = find_views(experiment, class_idx);
@@ -320,23 +354,18 @@ static struct comm_bound fill_collectives(struct experiment *experiment, int32_t
         const struct communicator *communicator =
             &program->communicators.items[collective->communicator];
         const struct layout *view = views[collective->communicator];
-        const struct group group = group_whole(view);
-        struct plan plan = {0};
-        options.is_average = collective->is_average;
-        if (plan_build(&experiment->arena, view, &group, collective->op, collective->bytes,
-                       &options, &plan, experiment->diag) != STATUS_OK)
-            BUG("a plan that was played cannot be built");
-        outcome->comm_bytes_per_gpu += plan.bytes_per_rank;
+        const struct plan *plan = plan_of(experiment, &plans, view, collective);
+        outcome->comm_bytes_per_gpu += plan->bytes_per_rank;
         struct outcome_collective *row = find_row(outcome, collective_op_name(collective->op),
                                                   communicator->name, collective->bytes);
         row->count++;
-        row->alone_s = plan_alone_s(view, &plan);
-        bound.latency_s += plan_latency_s(&plan);
+        row->alone_s = plan_alone_s(view, plan);
+        bound.latency_s += plan_latency_s(plan);
         bound.alone_s += row->alone_s;
-        row->busbw_bytes_per_s = row->alone_s > 0 ? plan.bus_bytes / row->alone_s : 0;
+        row->busbw_bytes_per_s = row->alone_s > 0 ? plan->bus_bytes / row->alone_s : 0;
         if (collective->bytes > largest_bytes) {
             largest_bytes = collective->bytes;
-            bound.link = plan_bottleneck(view, &plan);
+            bound.link = plan_bottleneck(view, plan);
         }
     }
     return bound;

@@ -205,6 +205,17 @@ static const char *describe_end(struct arena *arena, int how)
                         WIFEXITED(how) ? WEXITSTATUS(how) : -1);
 }
 
+/* The C library gives freed memory back to the system beyond a threshold, and takes it again, page
+   by page, for the next task: half of the time of a short one. glibc's threshold follows the
+   largest block that was freed (mallopt(3), M_MMAP_THRESHOLD); elsewhere this does nothing. */
+static void keep_freed_memory(void)
+{
+    enum { LARGE_BYTES = 16 << 20 };
+    struct arena large = {0};
+    (void)arena_alloc(&large, LARGE_BYTES);
+    arena_release(&large);
+}
+
 enum status pool_new(struct arena *arena, int32_t worker_count, pool_work *work, void *context,
                      struct pool **out, struct diag *diag)
 {
@@ -213,6 +224,7 @@ enum status pool_new(struct arena *arena, int32_t worker_count, pool_work *work,
     *pool = (struct pool){.work = work, .context = context, .count = worker_count, .arena = arena};
     /* A pipe to a worker that has ended is then an error of write, not the end of this process. */
     (void)signal(SIGPIPE, SIG_IGN);
+    keep_freed_memory();
     pool->workers = ARENA_ARRAY(arena, struct worker, worker_count);
     pool->polls = ARENA_ARRAY(arena, struct pollfd, worker_count);
     enum status status = STATUS_OK;

@@ -31,6 +31,7 @@ void sweep_work(void *context, uint32_t kind, int64_t position, struct strbuf *a
     struct diag diag;
     struct experiment experiment = {0};
     struct outcome outcome = {0};
+    scratch.pool = &sweep->plan->cache->pool;
     diag_init(&diag, &scratch);
     enum status status = sweep_plan_load(sweep->plan, position, &scratch, &experiment, &diag);
     if (status == STATUS_OK && kind == TASK_PLAY)

@@ -22,5 +22,6 @@ void bench_maxmin(void);
 void bench_flows(void);
 void bench_collective(void);
 void bench_run(void);
+void bench_sweep(void);
 
 #endif

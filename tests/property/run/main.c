@@ -24,6 +24,7 @@ void check_same_metrics(const struct outcome *a, const struct outcome *b)
 int main(int argc, char **argv)
 {
     const struct check_suite suites[] = {{"same", same_cases},
+                                         {"cache", cache_cases},
                                          {"fold", fold_cases},
                                          {"random", random_cases},
                                          {"policies", policies_cases},

@@ -8,6 +8,7 @@
 
 #define TWO_BLOCKS "tests/golden/two-blocks.yaml"
 
+extern const struct check_case cache_cases[];
 extern const struct check_case same_cases[];
 extern const struct check_case fold_cases[];
 extern const struct check_case random_cases[];
