@@ -49,7 +49,7 @@ struct options {
     int64_t seq_len;                         /* 0: not given */
     bool is_csv, is_zip, is_rerun, retries_failed, is_dry_run, has_detail; /* of sweep */
     int64_t jobs;                                                          /* 0: not given */
-    const char *scaling, *shard;                                           /* NULL: not given */
+    const char *map, *line, *scaling, *shard;                              /* NULL: not given */
     struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;

@@ -1,6 +1,7 @@
 /* cli/verb_db.c: fsdpsim db ls | show ID: the results database. */
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/shown_text.h"
 #include "base/strbuf.h"
@@ -8,7 +9,7 @@
 #include "cli/command.h"
 #include "report/json_writer.h"
 #include "report/report.h"
-#include "store/store.h"
+#include "store/store_sweep.h"
 
 static void write_row(struct arena *arena, const struct store_run *run)
 {
@@ -103,7 +104,27 @@ static enum status show_run(struct command *command, struct store *store, int64_
     return STATUS_OK;
 }
 
-/* Which of the two, and the id; -1 for the list. */
+static enum status merge_files(struct command *command, struct store *store, const char *path)
+{
+    enum status status = STATUS_OK;
+    for (int32_t k = 1; k < command->arguments.count && status == STATUS_OK; k++) {
+        const char *file = command->arguments.items[k];
+        struct stat a;
+        struct stat b;
+        int64_t added = 0;
+        if (stat(file, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+            return (enum status)command_refuse(
+                command, NULL, "'%s' is the database that others are merged into", file);
+        status = store_merge(store, file, &added, &command->diag);
+        if (status == STATUS_OK && !command->options.is_quiet)
+            fprintf(stderr, "%s: %lld run%s added to %s\n", text_shown(&command->arena, file),
+                    (long long)added, added == 1 ? "" : "s", text_shown(&command->arena, path));
+    }
+    return status;
+}
+
+/* Which of the three: the id to show, -1 for the list, 0 to merge. */
 static enum status read_arguments(struct command *command, int64_t *id)
 {
     const char *const *words = command->arguments.items;
@@ -115,11 +136,21 @@ static enum status read_arguments(struct command *command, int64_t *id)
         return (enum status)command_refuse(command, NULL, "'fsdpsim db ls' wants no '%s'",
                                            words[1]);
     }
+    if (text_equal(words[0], "merge")) {
+        *id = 0;
+        if (count >= 2)
+            return STATUS_OK;
+        return (enum status)command_refuse(command, "the others go into that of --db",
+                                           "'fsdpsim db merge' wants databases");
+    }
     if (!text_equal(words[0], "show"))
         return (enum status)command_refuse_word(command, words[0]);
     if (count < 2)
         return (enum status)command_refuse(command, "'fsdpsim db ls' lists the runs",
                                            "'fsdpsim db show' wants the ID of a run");
+    if (count > 2)
+        return (enum status)command_refuse(command, NULL,
+                                           "'fsdpsim db show' wants one ID, not '%s'", words[2]);
     if (!text_to_int64(words[1], id) || *id < 1)
         return (enum status)command_refuse(command, "'fsdpsim db ls' lists the runs",
                                            "'%s' is not the ID of a run", words[1]);
@@ -133,11 +164,14 @@ enum exit_code verb_db(struct command *command)
     enum status status = read_arguments(command, &id);
     if (status != STATUS_OK)
         goto out;
-    status = store_open(store_default_path(&command->arena, command->options.db), STORE_READ,
-                        &store, &command->diag);
+    const char *path = store_default_path(&command->arena, command->options.db);
+    status = store_open(path, id == 0 ? STORE_WRITE : STORE_READ, &store, &command->diag);
     if (status != STATUS_OK)
         goto out;
-    status = id < 0 ? list_runs(command, store) : show_run(command, store, id);
+    if (id == 0)
+        status = merge_files(command, store, path);
+    else
+        status = id < 0 ? list_runs(command, store) : show_run(command, store, id);
 out:
     store_close(store);
     return (enum exit_code)status;

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/shard.h"
 #include "report/report_sweep.h"
+#include "report/report_sweep_view.h"
 #include "study/pool.h"
 #include "study/sweep.h"
 
@@ -23,6 +24,7 @@ struct screen {
 };
 
 static const double plain_every_s = 10;
+enum { METRICS_MAX = 100 };
 
 static void write_time(struct strbuf *line, double seconds)
 {
@@ -86,19 +88,59 @@ static void clear_screen(struct screen *screen)
 
 /* ---- options ------------------------------------------------------------------------------ */
 
+/* NULL after a message. */
+static const struct metric *find_shown_metric(struct command *command)
+{
+    const char *names[METRICS_MAX + 1];
+    int count = 0;
+    const char *word = command->options.map != NULL ? command->options.map : command->options.line;
+    for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {
+        if (metric->kind == METRIC_TEXT)
+            continue;
+        if (text_equal(metric->name, word))
+            return metric;
+        if (count < METRICS_MAX)
+            names[count++] = metric->name;
+    }
+    names[count] = NULL;
+    const char *near = nearest_name(word, names);
+    (void)command_refuse(command,
+                         near != NULL ? arena_printf(&command->arena, "did you mean '%s'?", near)
+                                      : "a number of 'run --json', as exposed_comm_fraction",
+                         "unknown metric '%s'", word);
+    return NULL;
+}
+
 static enum status check_options(struct command *command)
 {
     const struct options *options = &command->options;
-    const int formats = options->is_json + options->is_csv + options->is_markdown;
+    const int formats = options->is_json + options->is_csv + options->is_markdown +
+                        (options->map != NULL) + (options->line != NULL);
     enum exit_code code = EXIT_DONE;
     if (formats > 1)
-        code = command_refuse(command, NULL, "of --json, --csv and --markdown only one");
+        code = command_refuse(command, NULL,
+                              "of --json, --csv, --markdown, --map and --line only one");
     if (options->is_rerun && options->retries_failed)
         code = command_refuse(command, "--rerun plays what failed again too",
                               "'--rerun' does not go with '--retry-failed'");
     if (options->jobs > 4096)
         code = command_refuse(command, "at most 4096", "'--jobs %lld'", (long long)options->jobs);
+    if (options->map != NULL || options->line != NULL)
+        code = find_shown_metric(command) == NULL ? EXIT_INPUT : code;
     return code == EXIT_DONE ? STATUS_OK : STATUS_INPUT;
+}
+
+/* A map and a line are cut out of all combinations. */
+static enum status check_view(struct command *command, const struct sweep_plan *plan)
+{
+    const struct options *options = &command->options;
+    if (options->map != NULL && plan->axes.count < 2)
+        return (enum status)command_refuse(command, "--line shows one key",
+                                           "'--map' wants two swept keys");
+    if ((options->map != NULL || options->line != NULL) && plan->is_zip && plan->axes.count > 1)
+        return (enum status)command_refuse(command, NULL, "'--%s' does not go with zipped keys",
+                                           options->map != NULL ? "map" : "line");
+    return STATUS_OK;
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
@@ -110,6 +152,10 @@ static enum status print(struct command *command, struct sweep *sweep)
         return report_sweep_json(sweep, stdout, &command->diag);
     if (options->is_csv)
         return report_sweep_csv(sweep, stdout, &command->diag);
+    if (options->map != NULL)
+        return report_sweep_map(sweep, find_shown_metric(command), stdout, &command->diag);
+    if (options->line != NULL)
+        return report_sweep_line(sweep, find_shown_metric(command), stdout, &command->diag);
     return report_sweep_table(sweep, options->is_markdown, stdout, &command->diag);
 }
 
@@ -230,6 +276,8 @@ enum exit_code verb_sweep(struct command *command)
         status = shard_read(command, chosen->shard, &options.shard, &options.shard_count);
     if (status == STATUS_OK)
         status = sweep_plan_make(&plan, &command->arena, &request, &cache, &command->diag);
+    if (status == STATUS_OK)
+        status = check_view(command, &plan);
     if (status == STATUS_OK) {
         options.db = store_default_path(&command->arena, chosen->db);
         code = play(command, &plan, &options);

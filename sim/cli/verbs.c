@@ -9,7 +9,7 @@ static const char *const schema_words[] = {"config", "model",       "cluster",
 static const char *const list_words[] = {"models", "clusters", "gpus", "calibrations", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const import_words[] = {"accelerate", "deepspeed", "nccl-topo", "topo-m", NULL};
-static const char *const db_words[] = {"ls", "show", NULL};
+static const char *const db_words[] = {"ls", "show", "merge", NULL};
 static const char *const calibrate_words[] = {"nccl", NULL};
 static const char *const shell_words[] = {"bash", NULL};
 
@@ -216,14 +216,17 @@ const struct verb verb_table[] = {
      .play = verb_calibrate},
     {.id = VERB_DB,
      .name = "db",
-     .arguments = "ls|show [ID]",
+     .arguments = "ls|show|merge [ID|FILE...]",
      .summary = "look into the results database",
-     .text = "'ls' lists the stored runs, 'show ID' prints one of them.\n",
+     .text =
+         "'ls' lists the stored runs, 'show ID' prints one of them, 'merge FILE...' copies the\n"
+         "runs and sweeps of other databases into this one (what is there already stays "
+         "once).\n",
      .examples = {{"fsdpsim db ls", "one line a run"},
                   {"fsdpsim db show 3 --units", "run 3 with its tables"}},
      .words = db_words,
      .min_arguments = 1,
-     .max_arguments = 2,
+     .max_arguments = -1,
      .play = verb_db},
     {.id = VERB_COMPLETION,
      .name = "completion",

@@ -239,6 +239,16 @@ enum status store_open(const char *path, enum store_mode mode, struct store **st
     return store_open_within(path, mode, STORE_BUSY_MS, store, diag);
 }
 
+void store_read_begin(struct store *store)
+{
+    sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
+}
+
+void store_read_end(struct store *store)
+{
+    store_rollback(store);
+}
+
 void store_set_patience(struct store *store, int milliseconds)
 {
     sqlite3_busy_timeout(store->db, milliseconds);
@@ -252,6 +262,7 @@ void store_close(struct store *store)
     sqlite3_finalize(store->find_run);
     sqlite3_finalize(store->load_row);
     sqlite3_finalize(store->put_point);
+    sqlite3_finalize(store->find_failure);
     for (int i = 0; i < STORE_TABLE_COUNT; i++)
         sqlite3_finalize(store->insert_rows[i]);
     /* The last connection to close copies the log into the file and removes it. */

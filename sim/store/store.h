@@ -33,6 +33,10 @@ enum store_mode { STORE_READ, STORE_WRITE }; /* write creates the file when it i
 MUST_CHECK enum status store_open(const char *path, enum store_mode mode, struct store **store,
                                   struct diag *diag);
 void store_close(struct store *store); /* NULL: nothing */
+/* Many reads of one moment, without a lock for each; a failure shows in the first of them. Nothing
+   may be written in between. */
+void store_read_begin(struct store *store);
+void store_read_end(struct store *store);
 /* How long to wait for another process that writes (default: 5 s). */
 void store_set_patience(struct store *store, int milliseconds);
 

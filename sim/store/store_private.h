@@ -38,7 +38,7 @@ struct store {
     sqlite3 *db;
     sqlite3_stmt *insert_run;
     sqlite3_stmt *insert_rows[STORE_TABLE_COUNT];
-    sqlite3_stmt *find_run, *load_row, *put_point; /* of sweeps */
+    sqlite3_stmt *find_run, *load_row, *put_point, *find_failure; /* of sweeps */
 };
 
 /* store_open with another patience, for tests of a locked file. */

@@ -111,13 +111,15 @@ enum status store_find_failure(struct store *store, struct arena *arena, struct 
     static const char sql[] =
         "SELECT reason FROM sweep_point WHERE state = 'failed' AND config_hash = ?"
         " ORDER BY sweep_id, position LIMIT 1";
-    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
     *reason = NULL;
-    if (store->version < STORE_SCHEMA_VERSION && !store_has_column(store, "sweep_point", "state"))
+    if (store->version < STORE_SCHEMA_VERSION)
         return STATUS_OK;
-    enum status status = store_prepare(store, "read", sql, &row, diag);
+    if (store->find_failure == NULL)
+        status = store_prepare(store, "read", sql, &store->find_failure, diag);
     if (status != STATUS_OK)
         return status;
+    sqlite3_stmt *row = store->find_failure;
     int code = bind_hash(row, 1, key);
     if (code == SQLITE_OK)
         code = sqlite3_step(row);
@@ -125,7 +127,7 @@ enum status store_find_failure(struct store *store, struct arena *arena, struct 
         *reason = arena_strdup(arena, (const char *)sqlite3_column_text(row, 0));
     else if (code != SQLITE_DONE)
         status = store_fail(store, "read", code, diag);
-    sqlite3_finalize(row);
+    sqlite3_reset(row);
     return status;
 }
 

@@ -52,5 +52,12 @@ MUST_CHECK enum status store_find_run(struct store *store, struct hash128 key, i
 MUST_CHECK enum status store_find_failure(struct store *store, struct arena *arena,
                                           struct hash128 key, const char **reason,
                                           struct diag *diag);
+/*
+ * The runs and sweeps of the file at `path` into this one, in one transaction; `added`: how many
+ * runs. A run whose config_hash and fingerprint are here is not copied again, so merging twice
+ * changes nothing.
+ */
+MUST_CHECK enum status store_merge(struct store *store, const char *path, int64_t *added,
+                                   struct diag *diag);
 
 #endif

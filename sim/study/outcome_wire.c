@@ -68,6 +68,8 @@ void outcome_pack(const struct outcome *outcome, bool has_detail, struct strbuf 
              outcome_collective_fields);
     put_list(bytes, outcome->links, outcome->link_count, sizeof(*outcome->links),
              outcome_link_fields);
+    put_list(bytes, outcome->memory_units, outcome->memory_unit_count,
+             sizeof(*outcome->memory_units), outcome_memory_unit_fields);
     put_list(bytes, outcome->origins, outcome->origin_count, sizeof(*outcome->origins),
              origin_fields);
     put_list(bytes, outcome->warnings, outcome->warning_count, sizeof(*outcome->warnings),

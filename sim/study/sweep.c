@@ -241,9 +241,11 @@ static enum status recall(struct sweep *sweep, struct sweep_point *point, struct
 static enum status recall_all(struct sweep *sweep, struct diag *diag)
 {
     enum status status = STATUS_OK;
+    store_read_begin(sweep->store);
     for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++)
         if (sweep_has(sweep, i))
             status = recall(sweep, &sweep->points[i], diag);
+    store_read_end(sweep->store);
     return status;
 }
 
@@ -384,6 +386,9 @@ enum status sweep_run(struct sweep *sweep, const struct sweep_plan *plan,
         goto out;
     store_set_patience(sweep->store, PATIENCE_MS);
     status = play(sweep, pool, diag);
+    /* What is shown of the points is read as of now. */
+    if (status == STATUS_OK)
+        store_read_begin(sweep->store);
 out:
     pool_free(pool);
     if (sweep->points != NULL)

@@ -89,13 +89,15 @@ static void test_failed_and_invalid(void)
 static void make_old(struct fixture *fixture)
 {
     fixture_fill(fixture, 2);
-    CHECK_INT(sql_run(fixture->path,
-                      "DROP VIEW v_sweep; DROP VIEW v_runs; DROP TABLE sweep_point;"
-                      "DROP TABLE sweep; DROP TABLE memory_unit; ALTER TABLE run DROP COLUMN peak_at;"
-                      "CREATE VIEW v_runs AS SELECT run.* FROM run;"
-                      "DELETE FROM meta WHERE table_name LIKE '%sweep%' OR table_name = 'memory_unit' OR column_name = 'peak_at';"
-                      "PRAGMA user_version = 1"),
-              0);
+    CHECK_INT(
+        sql_run(fixture->path,
+                "DROP VIEW v_sweep; DROP VIEW v_runs; DROP TABLE sweep_point;"
+                "DROP TABLE sweep; DROP TABLE memory_unit; ALTER TABLE run DROP COLUMN peak_at;"
+                "CREATE VIEW v_runs AS SELECT run.* FROM run;"
+                "DELETE FROM meta WHERE table_name LIKE '%sweep%' OR table_name = 'memory_unit' OR "
+                "column_name = 'peak_at';"
+                "PRAGMA user_version = 1"),
+        0);
 }
 
 static void test_old_file(void)
