@@ -310,7 +310,7 @@ static bool check_journal(const struct journal *journal)
     return is_good;
 }
 
-/* The marks of a step on one stream, instead of the random ones. */
+/* The marks of a step on one stream, around it, instead of the random ones. */
 static void mark_step(struct toy *toy, int32_t stream)
 {
     struct op_list *ops = &toy->program->step;
@@ -318,8 +318,10 @@ static void mark_step(struct toy *toy, int32_t stream)
         if (ops->items[i].kind == OP_MARK)
             ops->items[i].index = MARK_FORWARD_BEGIN;
     }
-    ops->items[0] = (struct op){
-        .kind = OP_MARK, .stream = (uint8_t)stream, .unit = -1, .index = MARK_STEP_BEGIN};
+    toy_op(toy, OP_MARK, stream, MARK_STEP_BEGIN);
+    const struct op begin = ops->items[ops->count - 1];
+    memmove(&ops->items[1], ops->items, sizeof(begin) * (size_t)(ops->count - 1));
+    ops->items[0] = begin;
     toy_op(toy, OP_MARK, stream, MARK_STEP_END);
 }
 
