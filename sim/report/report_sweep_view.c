@@ -31,7 +31,7 @@ static enum status grid_load(struct sweep *sweep, const struct metric *metric, s
                              struct diag *diag)
 {
     const int64_t count = sweep->plan->point_count;
-    *grid = (struct grid){.plan = sweep->plan, .metric = metric, .least = INFINITY};
+    *grid = (struct grid){.plan = sweep->plan, .metric = metric, .least = (double)INFINITY};
     grid->most = -grid->least;
     grid->cells = ARENA_ARRAY(&grid->arena, struct cell, count);
     for (int64_t i = 0; i < count; i++) {

@@ -241,7 +241,7 @@ static enum status play_geom(const struct call *call)
     if (count > AXIS_MAX_VALUES)
         return too_many(call);
     const bool is_whole = a.is_whole && b.is_whole;
-    double previous = NAN;
+    double previous = (double)NAN;
     for (int64_t i = 0; i < count; i++) {
         double value = a.value * pow(b.value / a.value, (double)i / (double)(count - 1));
         if (i == 0 || i == count - 1)
