@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/shown_text.h"
+#include "cli/new_file.h"
 #include "report/report.h"
 
 static bool is_coloured(const struct options *options)
@@ -164,6 +165,9 @@ enum exit_code command_check_output(struct command *command)
     const char *path = options->output;
     if (is_standard_output(path))
         return EXIT_DONE;
+    if (file_is_database(path))
+        return command_refuse(command, "name another file after -o",
+                              "'%s' is a database, which is not replaced", path);
     const char *part = part_of(command, path);
     for (int32_t k = 0; k < command->arguments.count + named_count; k++) {
         const char *input = k < named_count ? named[k] : command->arguments.items[k - named_count];

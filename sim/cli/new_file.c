@@ -14,6 +14,18 @@ static enum status cannot_write(struct command *command, const char *name)
     return STATUS_WORLD;
 }
 
+bool file_is_database(const char *name)
+{
+    char magic[16] = "";
+    struct stat about;
+    FILE *file = stat(name, &about) == 0 && S_ISREG(about.st_mode) ? fopen(name, "r") : NULL;
+    if (file == NULL)
+        return false;
+    const size_t length = fread(magic, 1, sizeof(magic), file);
+    (void)fclose(file);
+    return length == sizeof(magic) && memcmp(magic, "SQLite format 3", sizeof(magic)) == 0;
+}
+
 enum status new_file_open(struct command *command, const char *name, struct new_file *new_file)
 {
     char followed[PATH_MAX];
@@ -24,6 +36,9 @@ enum status new_file_open(struct command *command, const char *name, struct new_
         errno = EISDIR;
         return cannot_write(command, name);
     }
+    if (file_is_database(name))
+        return (enum status)command_refuse(command, "name another file",
+                                           "'%s' is a database, which is not replaced", name);
     if (!exists || S_ISREG(about.st_mode)) {
         new_file->had_one = exists;
         if (exists && realpath(name, followed) != NULL)

@@ -3,11 +3,12 @@
  * there stays until the new one is whole: a full disk leaves no half file.
  *
  * A link stays one, the mode of a file that is replaced too. A pipe or a device is written to as it
- * is.
+ * is. A database is never replaced: it may hold what nobody can play again.
  */
 #ifndef FSDPSIM_CLI_NEW_FILE_H
 #define FSDPSIM_CLI_NEW_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -20,7 +21,10 @@ struct new_file {
     bool had_one;
 };
 
-/* STATUS_WORLD with a message when it cannot be written. */
+/* Whether a file of that name is a SQLite database. */
+bool file_is_database(const char *name);
+
+/* STATUS_WORLD with a message when it cannot be written; STATUS_INPUT: a database stands there. */
 MUST_CHECK enum status new_file_open(struct command *command, const char *name,
                                      struct new_file *new_file);
 /* Puts it in place; `is_written` false: takes it away, with a message. */

@@ -434,6 +434,21 @@ static enum status store_count(struct parser *parser, const struct option *optio
     return STATUS_INPUT;
 }
 
+/* "nodes=": a shell's empty variable, which would silently stand for the default. */
+static enum status store_list(struct parser *parser, const struct option *option, const char *value)
+{
+    const char *equals = option->offset == AT(overrides) ? strchr(value, '=') : NULL;
+    if (equals != NULL && equals[1 + strspn(equals + 1, " \t")] == '\0') {
+        diag_add(parser->diag, DIAG_ERROR, NO_PLACE,
+                 arena_printf(parser->arena, "'%.*s=null' goes back to the default",
+                              (int)(equals - value), value),
+                 "'-s %s' gives no value", value);
+        return STATUS_INPUT;
+    }
+    *ARENA_PUSH(parser->arena, (struct text_list *)slot_of(parser, option)) = value;
+    return STATUS_OK;
+}
+
 static enum status store_value(struct parser *parser, const struct option *option,
                                const char *value)
 {
@@ -445,8 +460,7 @@ static enum status store_value(struct parser *parser, const struct option *optio
         *(const char **)slot_of(parser, option) = value;
         return STATUS_OK;
     case OPTION_LIST:
-        *ARENA_PUSH(parser->arena, (struct text_list *)slot_of(parser, option)) = value;
-        return STATUS_OK;
+        return store_list(parser, option, value);
     case OPTION_COUNT:
         return store_count(parser, option, value);
     }

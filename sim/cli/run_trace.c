@@ -47,6 +47,9 @@ enum status run_trace_check(struct command *command, const struct experiment *ex
             (int)MOST_FILES);
     for (int32_t i = 0; i < count; i++) {
         const char *file = class_path(command, experiment, i);
+        if (file_is_database(file))
+            return (enum status)command_refuse(command, "name another file",
+                                               "'%s' is a database, which is not replaced", file);
         if (config_has_read(&experiment->config, file))
             return (enum status)command_refuse(command, NULL,
                                                "'--trace %s' would overwrite a file that the "

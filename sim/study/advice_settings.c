@@ -48,8 +48,10 @@ static const struct trial table[] = {
     {.words = "all-reduce in the last microbatch only", .texts = {"fsdp.defer_all_reduce=true"}},
     {.words = "states on the GPU", .texts = {"fsdp.cpu_offload=false"}},
     {.words = "states in the memory of the host", .texts = {"fsdp.cpu_offload=true"}},
+    {.words = "segments of memory that grow",
+     .texts = {"train.allocator.expandable_segments=true"}},
     {.words = "all cores of the host for the optimizer",
-     .texts = {"train.optimizer.omp_num_threads="}},
+     .texts = {"train.optimizer.omp_num_threads=null"}},
     /* fsdp1 */
     {.words = "shard gradients and states only", .texts = {"fsdp.sharding_strategy=shard_grad_op"}},
     {.words = "shard parameters too", .texts = {"fsdp.sharding_strategy=full_shard"}},
