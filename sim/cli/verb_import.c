@@ -4,7 +4,9 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
@@ -60,12 +62,37 @@ static enum status convert_machine(struct command *command, const struct import_
                           &command->diag);
 }
 
+/* A name that is no path and does not ship: an error with the nearest one. */
+static bool is_there(struct command *command, const char *kind, const char *name)
+{
+    struct arena *arena = &command->arena;
+    const struct catalog_kind *catalog = catalog_find(kind);
+    if (text_is_path(name) || access(catalog_path(arena, catalog, name), F_OK) == 0)
+        return true;
+    const char *nearest =
+        nearest_name(name, data_names(arena, data_folders_find(arena), catalog->folder));
+    diag_add(&command->diag, DIAG_ERROR, NO_PLACE,
+             nearest != NULL
+                 ? arena_printf(arena, "did you mean '%s'?", nearest)
+                 : arena_printf(arena, "a name of 'fsdpsim list %s', or a path", catalog->plural),
+             "unknown name '%s' for '--%s'", text_shown(arena, name), kind);
+    return false;
+}
+
+/* The worse of two: of a wrong value and a file that cannot be read, the first. */
+static enum status either_status(enum status one, enum status other)
+{
+    return one == STATUS_INPUT || other == STATUS_OK ? one : other;
+}
+
 /* The model and the cluster that were named must be there; what of the model readers need. */
 static enum status look_up(struct command *command, int64_t *hidden_size)
 {
     const struct options *given = &command->options;
     enum status status = STATUS_OK;
-    if (given->model != NULL) {
+    if (given->model != NULL && !is_there(command, "model", given->model)) {
+        status = STATUS_INPUT;
+    } else if (given->model != NULL) {
         struct catalog_entry entry = {0};
         status = catalog_load(&command->arena, catalog_find("model"), given->model, &entry,
                               &command->diag);
@@ -73,10 +100,12 @@ static enum status look_up(struct command *command, int64_t *hidden_size)
             *hidden_size = entry.model->decoder.hidden_size;
         catalog_release(&entry);
     }
-    if (given->cluster != NULL && status == STATUS_OK) {
+    if (given->cluster != NULL && !is_there(command, "cluster", given->cluster)) {
+        status = STATUS_INPUT;
+    } else if (given->cluster != NULL) {
         struct catalog_entry entry = {0};
-        status = catalog_load(&command->arena, catalog_find("cluster"), given->cluster, &entry,
-                              &command->diag);
+        status = either_status(status, catalog_load(&command->arena, catalog_find("cluster"),
+                                                    given->cluster, &entry, &command->diag));
         catalog_release(&entry);
     }
     return status;

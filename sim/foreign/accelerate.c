@@ -10,12 +10,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/shown_text.h"
 #include "foreign/foreign_private.h"
 
 enum distribution { DISTRIBUTED_FSDP, DISTRIBUTED_DEEPSPEED, DISTRIBUTED_DDP, DISTRIBUTED_OTHER };
 enum mixed { MIXED_NO, MIXED_BF16, MIXED_FP16, MIXED_FP8 };
 
-static const struct foreign_key root_keys[] = {
+const struct foreign_key accelerate_keys[] = {
     {"compute_environment", FOREIGN_SILENT, NULL},
     {"debug", FOREIGN_SILENT, NULL},
     {"distributed_type", FOREIGN_USED, NULL},
@@ -76,14 +77,13 @@ static const struct foreign_key fsdp_keys[] = {
     {"fsdp_limit_all_gathers", FOREIGN_USED, NULL},
     {0}};
 
-static const struct foreign_key deepspeed_keys[] = {
+static const struct foreign_key plugin_keys[] = {
     {"zero_stage", FOREIGN_USED, NULL},
     {"gradient_accumulation_steps", FOREIGN_USED, NULL},
     {"gradient_clipping", FOREIGN_USED, NULL},
     {"offload_optimizer_device", FOREIGN_USED, NULL},
     {"offload_param_device", FOREIGN_USED, NULL},
-    {"deepspeed_config_file", FOREIGN_DROPPED,
-     "import that file by itself: 'fsdpsim import deepspeed FILE'"},
+    {"deepspeed_config_file", FOREIGN_USED, NULL},
     {"offload_optimizer_nvme_path", FOREIGN_SILENT, NULL},
     {"offload_param_nvme_path", FOREIGN_SILENT, NULL},
     {"zero3_init_flag", FOREIGN_SILENT, NULL},
@@ -344,12 +344,29 @@ static void set_fsdp(struct foreign *foreign, const struct node *root)
 
 /* ---- DeepSpeed ------------------------------------------------------------------------------ */
 
+/* Stage and all else stand in a ds_config.json. */
+static bool is_elsewhere(struct foreign *foreign, const struct node *map)
+{
+    const struct node_entry *entry = foreign_entry(map, "deepspeed_config_file");
+    const char *path = foreign_text(foreign, map, "deepspeed_config_file");
+    if (path == NULL || foreign_is_off(entry->value))
+        return false;
+    diag_add(foreign->diag, DIAG_ERROR, entry->value->place,
+             arena_printf(foreign->arena,
+                          "fsdpsim import deepspeed %s, and 'nodes', 'gpus_per_node' in the result",
+                          text_shown(foreign->arena, path)),
+             "the stage and its options stand in another file: import that one");
+    return true;
+}
+
 static void set_deepspeed(struct foreign *foreign, const struct node *root)
 {
     const struct node *map = foreign_map(foreign, root, "deepspeed_config");
     int64_t steps = 1;
     double norm = 0;
-    foreign_classify(foreign, map, deepspeed_keys, "deepspeed_config");
+    foreign_classify(foreign, map, plugin_keys, "deepspeed_config");
+    if (is_elsewhere(foreign, map))
+        return;
     const int64_t stage = deepspeed_set_stage(foreign, map, "zero_stage", 2);
     deepspeed_set_offload(foreign, map, "offload_optimizer_device", "zero.offload_optimizer", 1,
                           stage);
@@ -360,6 +377,9 @@ static void set_deepspeed(struct foreign *foreign, const struct node *root)
     if (foreign_real(foreign, map, "gradient_clipping", &norm))
         foreign_set(foreign, "train.max_grad_norm", arena_printf(foreign->arena, "%.17g", norm),
                     note(foreign, map, "gradient_clipping"));
+    else if (!foreign_is_written(map, "gradient_clipping"))
+        foreign_default(foreign, "train.max_grad_norm", "1", "accelerate fills it in");
+    deepspeed_set_checkpointing(foreign);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -382,7 +402,7 @@ static enum distribution read_distribution(struct foreign *foreign, const struct
 
 void accelerate_read(struct foreign *foreign, const struct node *root)
 {
-    foreign_classify(foreign, root, root_keys, "the file");
+    foreign_classify(foreign, root, accelerate_keys, NULL);
     const enum distribution distribution = read_distribution(foreign, root);
     set_size(foreign, root);
     foreign_assume(foreign, "train.micro_batch", "1", "the batch is in the training script");

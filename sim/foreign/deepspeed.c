@@ -12,7 +12,7 @@
 
 #include "foreign/foreign_private.h"
 
-static const struct foreign_key root_keys[] = {
+const struct foreign_key deepspeed_keys[] = {
     {"train_batch_size", FOREIGN_USED, NULL},
     {"train_micro_batch_size_per_gpu", FOREIGN_USED, NULL},
     {"gradient_accumulation_steps", FOREIGN_USED, NULL},
@@ -44,8 +44,8 @@ static const struct foreign_key root_keys[] = {
     {"data_types", FOREIGN_DROPPED, "gradients are summed in param_dtype"},
     {"amp", FOREIGN_DROPPED, "Apex is not played"},
     {"sparse_attention", FOREIGN_DROPPED, "attention is dense"},
-    {"pipeline", FOREIGN_DROPPED, "pipelines cannot be simulated yet"},
-    {"tensor_parallel", FOREIGN_DROPPED, "tensor parallelism cannot be simulated yet"},
+    {"pipeline", FOREIGN_USED, NULL},
+    {"tensor_parallel", FOREIGN_USED, NULL},
     {"aio", FOREIGN_DROPPED, "NVMe cannot be simulated yet"},
     {"compile", FOREIGN_DROPPED, "DeepCompile is not played"},
     {"compression_training", FOREIGN_DROPPED, "it is not played"},
@@ -139,13 +139,20 @@ int64_t deepspeed_set_stage(struct foreign *foreign, const struct node *map, con
         {"0", 0, NULL}, {"1", 1, NULL}, {"2", 2, NULL}, {"3", 3, NULL}, {0}};
     static const char *const apis[] = {"ddp", "zero1", "zero2", "zero3"};
     int stage = (int)fallback;
+    const int32_t before = foreign->diag->error_count;
     const bool is_read = foreign_word(foreign, map, key, words, &stage);
     foreign_set(foreign, "fsdp.api", apis[stage],
                 is_read ? note(foreign, map, key) : "assumed: the default");
-    if (stage == 0)
+    if (stage == 0 && foreign->diag->error_count == before)
         diag_add(foreign->diag, DIAG_WARNING, NO_PLACE, NULL,
                  "ZeRO stage 0 is played as DistributedDataParallel, whose buckets are others");
     return stage;
+}
+
+void deepspeed_set_checkpointing(struct foreign *foreign)
+{
+    foreign_default(foreign, "train.activation_checkpointing", "none",
+                    "whether the model checkpoints is in the training script");
 }
 
 void deepspeed_set_offload(struct foreign *foreign, const struct node *map, const char *key,
@@ -383,22 +390,49 @@ static void set_checkpointing(struct foreign *foreign, const struct node *root)
         {0}};
     const struct node *map = foreign_map(foreign, root, "activation_checkpointing");
     foreign_classify(foreign, map, keys, "activation_checkpointing");
-    foreign_set(foreign, "train.activation_checkpointing", "none",
-                "assumed: whether the model checkpoints is in the training script");
+    deepspeed_set_checkpointing(foreign);
+}
+
+/* ---- other dimensions ----------------------------------------------------------------------- */
+
+/* A map with a size: what is more than 1 becomes a dimension of the mesh, which `check` refuses. */
+static void set_dimension(struct foreign *foreign, const struct node *root, const char *key,
+                          const char *size_key, const char *path)
+{
+    const struct node_entry *entry = foreign_entry(root, key);
+    int64_t size = 1;
+    if (entry == NULL)
+        return;
+    const bool asks = !foreign_is_off(entry->value) && !foreign_is_auto(root, key);
+    const struct node *map = asks ? foreign_map(foreign, root, key) : NULL;
+    (void)foreign_count(foreign, map, size_key, 0, &size);
+    if (size <= 1) {
+        foreign_ignore(foreign, entry);
+        return;
+    }
+    foreign_set(foreign, path, number(foreign, size), note(foreign, map, size_key));
+    diag_add(foreign->diag, DIAG_WARNING, entry->key_place, NULL,
+             "'%s' becomes '%s: %" PRId64 "', which cannot be simulated yet: 'run' refuses it", key,
+             path, size);
 }
 
 void deepspeed_read(struct foreign *foreign, const struct node *root)
 {
     double norm = 0;
-    foreign_classify(foreign, root, root_keys, "the file");
+    foreign_classify(foreign, root, deepspeed_keys, NULL);
     set_batch(foreign, root);
     set_precision(foreign, root);
     set_optimizer(foreign, root);
     if (foreign_real(foreign, root, "gradient_clipping", &norm))
         foreign_set(foreign, "train.max_grad_norm", arena_printf(foreign->arena, "%.17g", norm),
                     note(foreign, root, "gradient_clipping"));
-    else if (!foreign_is_auto(root, "gradient_clipping"))
-        foreign_set(foreign, "train.max_grad_norm", "0", "assumed: DeepSpeed's default");
+    else if (foreign_is_auto(root, "gradient_clipping"))
+        foreign_default(foreign, "train.max_grad_norm", "1",
+                        "auto: the default of Hugging Face's Trainer");
+    else if (!foreign_is_written(root, "gradient_clipping"))
+        foreign_default(foreign, "train.max_grad_norm", "0", "DeepSpeed's default");
     set_checkpointing(foreign, root);
+    set_dimension(foreign, root, "tensor_parallel", "autotp_size", "mesh.tp");
+    set_dimension(foreign, root, "pipeline", "stages", "mesh.pp");
     set_zero(foreign, root);
 }

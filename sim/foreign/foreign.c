@@ -69,8 +69,7 @@ static const char *nearest_key(struct foreign *foreign, const struct foreign_key
     return nearest != NULL ? arena_printf(foreign->arena, "did you mean '%s'?", nearest) : NULL;
 }
 
-/* A key that asks for nothing. */
-static bool is_off(const struct node *value)
+bool foreign_is_off(const struct node *value)
 {
     static const char *const words[] = {"false", "False", "no", "none", "None",
                                         "0",     "all",   "",   NULL};
@@ -80,6 +79,11 @@ static bool is_off(const struct node *value)
         if (strcmp(value->text, words[i]) == 0)
             return true;
     return false;
+}
+
+void foreign_ignore(struct foreign *foreign, const struct node_entry *entry)
+{
+    *ARENA_PUSH(foreign->arena, &foreign->silent) = text_shown(foreign->arena, entry->key);
 }
 
 void foreign_classify(struct foreign *foreign, const struct node *map,
@@ -93,16 +97,61 @@ void foreign_classify(struct foreign *foreign, const struct node *map,
         if (known->key == NULL) {
             add_dropped(foreign, entry, "unknown");
             diag_add(foreign->diag, DIAG_NOTE, entry->key_place,
-                     nearest_key(foreign, keys, entry->key), "unknown key '%s' in '%s' is dropped",
-                     text_shown(foreign->arena, entry->key), section);
+                     nearest_key(foreign, keys, entry->key), "unknown key '%s' in %s is dropped",
+                     text_shown(foreign->arena, entry->key),
+                     section == NULL ? "the file" : arena_printf(foreign->arena, "'%s'", section));
         } else if (known->use == FOREIGN_SILENT ||
-                   (known->use == FOREIGN_DROPPED && is_off(entry->value))) {
-            *ARENA_PUSH(foreign->arena, &foreign->silent) = text_shown(foreign->arena, entry->key);
+                   (known->use == FOREIGN_DROPPED && foreign_is_off(entry->value))) {
+            foreign_ignore(foreign, entry);
         } else if (known->use == FOREIGN_DROPPED) {
             foreign_drop(foreign, entry, known->why);
         }
     }
 }
+
+/* ---- whose file ----------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word, *title, *written; /* of 'import', in messages, as a hint */
+    const struct foreign_key *keys;
+    void (*read)(struct foreign *foreign, const struct node *root);
+} formats[] = {
+    [FOREIGN_ACCELERATE] = {"accelerate", "an accelerate configuration",
+                            "what 'accelerate config' writes", accelerate_keys, accelerate_read},
+    [FOREIGN_DEEPSPEED] = {"deepspeed", "a DeepSpeed configuration", "a ds_config.json",
+                           deepspeed_keys, deepspeed_read},
+};
+
+static int32_t known_keys(const struct node *root, enum foreign_format format)
+{
+    int32_t count = 0;
+    for (const struct foreign_key *known = formats[format].keys; known->key != NULL; known++)
+        count += foreign_entry(root, known->key) != NULL ? 1 : 0;
+    return count;
+}
+
+/* Is it a map of this tool's keys, more than of the other's? No key is of both. */
+static bool is_of_format(const struct node *root, enum foreign_format format, struct diag *diag)
+{
+    const enum foreign_format other =
+        format == FOREIGN_DEEPSPEED ? FOREIGN_ACCELERATE : FOREIGN_DEEPSPEED;
+    const int32_t own = known_keys(root, format), others = known_keys(root, other);
+    if (root->kind != NODE_MAP)
+        diag_add(diag, DIAG_ERROR, root->place, formats[format].written,
+                 "the file is not a map of keys");
+    else if (others > own)
+        diag_add(diag, DIAG_ERROR, root->place,
+                 arena_printf(diag->arena, "fsdpsim import %s FILE", formats[other].word),
+                 "this is %s", formats[other].title);
+    else if (own == 0)
+        diag_add(diag, DIAG_ERROR, root->place, formats[format].written,
+                 "the file holds no key of %s", formats[format].title);
+    else
+        return true;
+    return false;
+}
+
+/* ---- the result ----------------------------------------------------------------------------- */
 
 /* What neither tool knows of. */
 static void set_outside(struct foreign *foreign)
@@ -134,27 +183,20 @@ enum status foreign_import(struct arena *arena, enum foreign_format format,
                            struct strbuf *out, struct diag *diag)
 {
     struct foreign foreign = {.arena = arena, .diag = diag, .options = options};
-    const bool is_deepspeed = format == FOREIGN_DEEPSPEED;
     struct node *root = NULL;
-    const struct source *text = is_deepspeed ? without_comments(arena, source) : source;
+    const struct source *text =
+        format == FOREIGN_DEEPSPEED ? without_comments(arena, source) : source;
     const int32_t before = diag->error_count;
     enum status status = node_parse(arena, text, &root, diag);
     if (status != STATUS_OK)
         return status;
-    if (root->kind != NODE_MAP) {
-        diag_add(diag, DIAG_ERROR, root->place,
-                 is_deepspeed ? "a ds_config.json" : "what 'accelerate config' writes",
-                 "the file is not a map of keys");
+    if (!is_of_format(root, format, diag))
         return STATUS_INPUT;
-    }
     foreign_set(&foreign, "version", "1", NULL);
     set_outside(&foreign);
-    if (is_deepspeed)
-        deepspeed_read(&foreign, root);
-    else
-        accelerate_read(&foreign, root);
+    formats[format].read(&foreign, root);
     if (diag->error_count > before)
         return STATUS_INPUT;
-    foreign_write(&foreign, is_deepspeed ? "a DeepSpeed configuration" : "an accelerate one", out);
+    foreign_write(&foreign, formats[format].title, out);
     return STATUS_OK;
 }

@@ -13,8 +13,9 @@
  *
  * and the comments at its end what had no counterpart. The same goes to `diag`: what changes time
  * or memory and has no counterpart as a warning, unknown keys as notes, wrong values as errors with
- * their place. What fits the grammar and cannot be simulated (nvme, say) is written all the same:
- * `check` says so.
+ * their place; so are files of the other tool, and files without any key of this one. What fits the
+ * grammar and cannot be simulated (nvme, tensor parallelism) is written all the same: `check` says
+ * so.
  */
 #ifndef FSDPSIM_FOREIGN_FOREIGN_H
 #define FSDPSIM_FOREIGN_FOREIGN_H

@@ -47,9 +47,16 @@ struct foreign_key { /* tables end with {0} */
 };
 
 /* foreign.c */
-/* Says of each key of the map what becomes of it; `section`: for messages. NULL: no map. */
+/*
+ * Says of each key of the map what becomes of it. `section`: for messages, NULL: the file itself.
+ * Without a map nothing.
+ */
 void foreign_classify(struct foreign *foreign, const struct node *map,
                       const struct foreign_key *keys, const char *section);
+/* A key that asks for nothing: null, false, none, 0, an empty list. */
+bool foreign_is_off(const struct node *value);
+/* A key that changes nothing as it stands. */
+void foreign_ignore(struct foreign *foreign, const struct node_entry *entry);
 /* A key that is known, but not here. */
 void foreign_drop(struct foreign *foreign, const struct node_entry *entry, const char *why);
 
@@ -58,6 +65,8 @@ void foreign_drop(struct foreign *foreign, const struct node_entry *entry, const
 const struct node_entry *foreign_entry(const struct node *map, const char *key);
 const struct node *foreign_map(struct foreign *foreign, const struct node *map, const char *key);
 bool foreign_is_auto(const struct node *map, const char *key);
+/* There, and neither null nor "auto". */
+bool foreign_is_written(const struct node *map, const char *key);
 const char *foreign_text(struct foreign *foreign, const struct node *map, const char *key);
 bool foreign_bool(struct foreign *foreign, const struct node *map, const char *key, bool *value);
 /* From `least` on; 5e8 is a count too. */
@@ -74,14 +83,19 @@ void foreign_set(struct foreign *foreign, const char *path, const char *value, c
 const char *foreign_read_note(struct foreign *foreign, const struct node_entry *entry);
 /* Assumed, with a warning: the file does not say what shapes the result. */
 void foreign_assume(struct foreign *foreign, const char *path, const char *value, const char *why);
+/* The same with a note: what the tool itself takes where nothing is written. */
+void foreign_default(struct foreign *foreign, const char *path, const char *value, const char *why);
 void foreign_write(const struct foreign *foreign, const char *title, struct strbuf *out);
 
-/* accelerate.c, deepspeed.c: fill the lines. */
+/* accelerate.c, deepspeed.c: the keys of a file, and a reader that fills the lines. */
+extern const struct foreign_key accelerate_keys[], deepspeed_keys[];
 void accelerate_read(struct foreign *foreign, const struct node *root);
 void deepspeed_read(struct foreign *foreign, const struct node *root);
 /* What accelerate's `deepspeed_config` and DeepSpeed's `zero_optimization` share. */
 int64_t deepspeed_set_stage(struct foreign *foreign, const struct node *map, const char *key,
                             int64_t fallback);
+/* Neither file says whether the model checkpoints. */
+void deepspeed_set_checkpointing(struct foreign *foreign);
 void deepspeed_set_offload(struct foreign *foreign, const struct node *map, const char *key,
                            const char *path, int64_t least_stage, int64_t stage);
 

@@ -41,7 +41,7 @@ static const struct node_entry *scalar_entry(struct foreign *foreign, const stru
                                              const char *key, const char *accepted)
 {
     const struct node_entry *entry = foreign_entry(map, key);
-    if (entry == NULL || entry->value->kind == NODE_NULL || foreign_is_auto(map, key))
+    if (!foreign_is_written(map, key))
         return NULL;
     if (entry->value->kind == NODE_SCALAR)
         return entry;
@@ -63,6 +63,12 @@ bool foreign_is_auto(const struct node *map, const char *key)
     const struct node_entry *entry = foreign_entry(map, key);
     return entry != NULL && entry->value->kind == NODE_SCALAR &&
            is_same_word(entry->value->text, "auto");
+}
+
+bool foreign_is_written(const struct node *map, const char *key)
+{
+    const struct node_entry *entry = foreign_entry(map, key);
+    return entry != NULL && entry->value->kind != NODE_NULL && !foreign_is_auto(map, key);
 }
 
 const char *foreign_text(struct foreign *foreign, const struct node *map, const char *key)

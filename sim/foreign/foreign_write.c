@@ -29,6 +29,12 @@ void foreign_assume(struct foreign *foreign, const char *path, const char *value
     diag_add(foreign->diag, DIAG_WARNING, NO_PLACE, NULL, "assumed '%s: %s': %s", path, value, why);
 }
 
+void foreign_default(struct foreign *foreign, const char *path, const char *value, const char *why)
+{
+    foreign_set(foreign, path, value, arena_printf(foreign->arena, "assumed: %s", why));
+    diag_add(foreign->diag, DIAG_NOTE, NO_PLACE, NULL, "assumed '%s: %s': %s", path, value, why);
+}
+
 /* Plain where YAML needs no quotes. */
 static void write_value(const char *value, struct strbuf *out)
 {
