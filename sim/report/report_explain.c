@@ -346,6 +346,11 @@ enum status report_explain(struct experiment *experiment, const struct outcome *
             "%.7g GB sharded\n",
             ddp->bytes_per_parameter, (double)estimate.parameters / 1e9, ddp->states_bytes / 1e9,
             sharded->states_bytes / 1e9);
+    if (sharded->host_bytes > 0)
+        fprintf(file, "  states on the host: %.7g GB of each GPU, %.7g GB a host of %d\n",
+                sharded->host_bytes / 1e9,
+                sharded->host_bytes * (double)experiment->gpus_per_node / 1e9,
+                (int)experiment->gpus_per_node);
     if (ddp->fits)
         fprintf(file, "  replicated it fits in %.7g GB: sharding is not needed for memory\n",
                 estimate.budget_bytes / 1e9);

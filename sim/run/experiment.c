@@ -518,6 +518,10 @@ enum status experiment_build(struct experiment *experiment)
                                !experiment->fsdp.use_orig_params && !train->compile;
     status =
         wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap, needs_uniform);
+    const bool gathers_updates =
+        experiment->fsdp.api == API_ZERO1 || experiment->fsdp.api == API_ZERO2;
+    if (status == STATUS_OK && gathers_updates && experiment->mesh.dp_shard > 1)
+        status = zero_check_gathers(&experiment->config, experiment->model, &experiment->zero);
     if (status != STATUS_OK)
         return status;
     struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
@@ -546,8 +550,7 @@ enum status experiment_build(struct experiment *experiment)
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_checkpoint_reentrant = train->checkpointing.reentrant,
         .is_clipping = train->max_grad_norm > 0,
-        .checks_gradients = experiment->fsdp.api == API_ZERO1 ||
-                            experiment->fsdp.api == API_ZERO2 || experiment->fsdp.api == API_ZERO3,
+        .checks_gradients = gathers_updates || experiment->fsdp.api == API_ZERO3,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
     status = build_layout(experiment);

@@ -309,6 +309,29 @@ static void check_tied(struct config *config, const struct module_tree *tree)
                      "embedding and head share weights, so they must be in one unit");
 }
 
+/* A module forms one unit only: PyTorch's fully_shard raises where it is given one again. */
+static void check_named_once(struct config *config, const struct module_tree *tree,
+                             const struct wrap_config *wrap)
+{
+    const char *const *entries = wrap->modules.items;
+    const char **named_by = ARENA_ARRAY(config->arena, const char *, tree->nodes.count);
+    for (int64_t i = 0; i < wrap->modules.count; i++) {
+        bool is_told = false;
+        int32_t names = 0;
+        for (int32_t k = 1; k < tree->nodes.count; k++) {
+            const struct tree_node *node = &tree->nodes.items[k];
+            if (node->is_list || !matches_any(config->arena, node->name, entries[i], &names))
+                continue;
+            if (named_by[k] != NULL && !is_told)
+                config_error(config, "fsdp.wrap.modules", "each module in one entry",
+                             "'%s' would be in two units: of '%s' and of '%s'", node->name,
+                             named_by[k], entries[i]);
+            is_told = is_told || named_by[k] != NULL;
+            named_by[k] = entries[i];
+        }
+    }
+}
+
 /* A flat parameter without original ones is trained or frozen as a whole. */
 static void check_uniform(struct config *config, const struct model *model,
                           const struct wrap_config *wrap)
@@ -350,6 +373,7 @@ enum status wrap_check(struct config *config, const struct model *model,
         if (wrap_named(&tree, entries[i]) == 0)
             config_error(config, "fsdp.wrap.modules", known_modules(config->arena, &tree),
                          "model '%s' has no module '%s'", model->name, entries[i]);
+    check_named_once(config, &tree, wrap);
     check_tied(config, &tree);
     return config->diag->error_count == errors_before ? STATUS_OK : STATUS_INPUT;
 }

@@ -217,6 +217,21 @@ static void check_reshard(struct config *config, const struct fsdp_config *fsdp,
                      mesh->dp_shard);
 }
 
+/* 39, 40: what fsdp2 does with all-reduces, where there are some. */
+static void check_replicas(struct config *config, const struct fsdp_config *fsdp,
+                           const struct mesh_config *mesh)
+{
+    static const char hint[] = "leave it out, or 'mesh.dp_replicate: 2' or more";
+    if (fsdp->api != API_FSDP2 || mesh->dp_replicate > 1)
+        return;
+    if (fsdp->defer_all_reduce)
+        config_error(config, "fsdp.defer_all_reduce", hint,
+                     "'defer_all_reduce' means nothing without replicas");
+    if (fsdp->all_reduce_buffers > 0)
+        config_error(config, "fsdp.all_reduce_buffers", hint,
+                     "'all_reduce_buffers' means nothing without replicas");
+}
+
 /* What is offloaded must be a shard that one optimizer pass can take. */
 static void check_offload(struct config *config, const struct policy_config *policy)
 {
@@ -303,6 +318,7 @@ static void check_keys(struct config *config, const struct fsdp_config *fsdp,
         check_strategy(config, fsdp, mesh);
     check_prefetch(config, fsdp);
     check_reshard(config, fsdp, mesh);
+    check_replicas(config, fsdp, mesh);
 }
 
 /* ---- what can be played --------------------------------------------------------------------- */

@@ -83,6 +83,8 @@ static const struct {
      "'no_shard' cannot share states among 8 GPUs"},
     {"fsdp={api: fsdp1, defer_all_reduce: true}",
      "'defer_all_reduce' means nothing for 'api: fsdp1'"},
+    {"fsdp={defer_all_reduce: true}", "'defer_all_reduce' means nothing without replicas"},
+    {"fsdp={all_reduce_buffers: 2}", "'all_reduce_buffers' means nothing without replicas"},
     {"fsdp={api: ddp}; train.precision.master_dtype=fp32",
      "parameters of fp32 need no master copy"},
 };

@@ -258,6 +258,10 @@ static void test_refused(void)
          "fsdp1 wraps single modules, not lists of them"},
         {"model.tie_word_embeddings=true; fsdp.wrap={policy: modules, modules: [embed_tokens]}",
          "embedding and head share weights, so they must be in one unit"},
+        {"fsdp.wrap={policy: modules, modules: [layers.0+layers.1, layers.1+norm]}",
+         "'layers.1' would be in two units: of 'layers.0+layers.1' and of 'layers.1+norm'"},
+        {"fsdp.wrap={policy: modules, modules: [layers.*, norm, layers.*]}",
+         "'layers.0' would be in two units: of 'layers.*' and of 'layers.*'"},
         {"model={family: abstract, units: [{parameters: 5, forward: 1 s, backward: 1 s}]}; "
          "fsdp.wrap=child",
          "the units of an abstract model have nothing inside"},

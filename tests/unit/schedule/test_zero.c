@@ -144,6 +144,25 @@ static void test_buckets(void)
     played_release(&played);
 }
 
+/* 3e9 elements are 100,000 gathers of 30,000, the most, and 3,000,000 of 1000. */
+static void test_too_many_gathers(void)
+{
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, EXAMPLE_G,
+                          "fsdp.api=zero2; zero.allgather_bucket_size=30000"))
+        CHECK_INT(program_text_count(&text, "compute: all_gather bytes=60000 on dp"), 100000);
+    played_release(&played);
+    CHECK_INT(played_try(&played, EXAMPLE_G, "fsdp.api=zero1; zero={allgather_bucket_size: 1000}"),
+              STATUS_INPUT);
+    CHECK_INT(played.diag.error_count, 1);
+    const char *messages = played_messages(&played);
+    CHECK_CONTAINS(messages, "3000000000 parameters in pieces of 1000 would be 3000000 gathers");
+    CHECK_CONTAINS(messages, "30000 elements or more");
+    CHECK_CONTAINS(messages, "<command line>:1:");
+    played_release(&played);
+}
+
 /*
  * A bucket of 30 MB a unit, reduced when the gradient of the next unit is made.
  *
@@ -267,6 +286,7 @@ const struct check_case zero_cases[] = {{"volume", test_volume},
                                         {"states", test_states},
                                         {"gradient buffers", test_buffers},
                                         {"buckets", test_buckets},
+                                        {"too many gathers", test_too_many_gathers},
                                         {"times", test_times},
                                         {"fetch", test_fetch},
                                         {"live parameters", test_live},

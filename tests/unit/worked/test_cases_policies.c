@@ -1,5 +1,7 @@
 /* tests/unit/worked/test_cases_policies.c: what users met with a policy's options (configs/cases).
  */
+#include <string.h>
+
 #include "worked_tests.h"
 
 static int64_t count_gathers(const struct program *program)
@@ -105,6 +107,20 @@ static void test_states_on_the_host(void)
     played_release(&cores);
 }
 
+/* Parameters and gradients of 4 B, moments of 8: 16 B of an eighth of 6,738,415,616 on each GPU. */
+static void test_explained_on_the_host(void)
+{
+    struct played host, gpu;
+    if (played_play(&host, "cases/states-on-the-host", NULL) &&
+        played_play(&gpu, "cases/states-on-the-host", "fsdp.cpu_offload=false")) {
+        CHECK_CONTAINS(played_explain(&host, -1),
+                       "states on the host: 13.47683 GB of each GPU, 107.8146 GB a host of 8");
+        CHECK_TRUE(strstr(played_explain(&gpu, -1), "on the host") == NULL);
+    }
+    played_release(&host);
+    played_release(&gpu);
+}
+
 /*
  * Four units, 120 ms a microbatch; one of each host's two costs three times as much, not the same
  * one. Reduced over both hosts in each: 3 + 3 times 120 ms. In the last one only: 1 + 3.
@@ -149,6 +165,7 @@ const struct check_case cases_policies_cases[] = {
     {"recompute gathers again: exposed", test_recompute_exposed},
     {"wrapped too fine", test_wrapped_too_fine},
     {"states on the host", test_states_on_the_host},
+    {"explained: states on the host", test_explained_on_the_host},
     {"unlike microbatches", test_unlike_microbatches},
     {"unlike microbatches: refused", test_unlike_refused},
     {0}};
