@@ -518,10 +518,11 @@ enum status experiment_build(struct experiment *experiment)
                                !experiment->fsdp.use_orig_params && !train->compile;
     status =
         wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap, needs_uniform);
-    const bool gathers_updates =
-        experiment->fsdp.api == API_ZERO1 || experiment->fsdp.api == API_ZERO2;
-    if (status == STATUS_OK && gathers_updates && experiment->mesh.dp_shard > 1)
-        status = zero_check_gathers(&experiment->config, experiment->model, &experiment->zero);
+    const int api = experiment->fsdp.api;
+    const bool is_zero = api == API_ZERO1 || api == API_ZERO2 || api == API_ZERO3;
+    if (status == STATUS_OK && is_zero)
+        status = zero_check_pieces(&experiment->config, experiment->model, &experiment->zero, api,
+                                   experiment->mesh.dp_shard);
     if (status != STATUS_OK)
         return status;
     struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
@@ -550,7 +551,7 @@ enum status experiment_build(struct experiment *experiment)
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_checkpoint_reentrant = train->checkpointing.reentrant,
         .is_clipping = train->max_grad_norm > 0,
-        .checks_gradients = gathers_updates || experiment->fsdp.api == API_ZERO3,
+        .checks_gradients = is_zero,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
     status = build_layout(experiment);

@@ -153,9 +153,10 @@ void policy_check_built(struct config *config, const struct policy_config *polic
 MUST_CHECK enum status wrap_check(struct config *config, const struct model *model,
                                   const struct wrap_config *wrap, bool needs_uniform);
 
-/* zero1, zero2: an `allgather_bucket_size` that makes more gathers than a step can hold. */
-MUST_CHECK enum status zero_check_gathers(struct config *config, const struct model *model,
-                                          const struct zero_config *zero);
+/* zero1 to zero3: an `allgather_bucket_size`, or a `sub_group_size` of an optimizer on the host,
+   that makes more pieces than a step can hold. */
+MUST_CHECK enum status zero_check_pieces(struct config *config, const struct model *model,
+                                         const struct zero_config *zero, int api, int64_t ranks);
 
 struct policy_settings {
     struct fsdp_config fsdp;

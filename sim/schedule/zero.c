@@ -1,5 +1,7 @@
 /* schedule/zero.c: DeepSpeed ZeRO, stages 1, 2 and 3: streams, sizes, the step. See zero_private.h.
  */
+#include <inttypes.h>
+
 #include "schedule/zero_private.h"
 
 int64_t zero_param_bytes(const struct zero_builder *builder)
@@ -108,6 +110,39 @@ static void setup(struct zero_builder *builder)
         zero12_setup(builder);
     optimizer_setup(fsdp);
     fsdp_add_workspace(fsdp);
+}
+
+/* A step of more pieces than this one is a slip of units: sizes are elements, not megabytes. */
+enum { PIECES_MAX = 100000 };
+
+enum status zero_check_pieces(struct config *config, const struct model *model,
+                              const struct zero_config *zero, int api, int64_t ranks)
+{
+    const int64_t trained = model->parameters - model->frozen_parameters;
+    const struct {
+        const char *path, *pieces;
+        bool is_used;
+        int64_t elements, size;
+    } rows[] = {{"zero.allgather_bucket_size", "gathers",
+                 api != API_ZERO3 && zero->allgather_partitions && ranks > 1, trained,
+                 zero->allgather_bucket_size},
+                {"zero.sub_group_size", "updates",
+                 api == API_ZERO3 && zero->offload_optimizer != OFFLOAD_NONE, trained / ranks,
+                 zero->sub_group_size}};
+    const int32_t errors_before = config->diag->error_count;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const int64_t count = rows[i].elements / rows[i].size;
+        if (!rows[i].is_used || count <= PIECES_MAX)
+            continue;
+        config_error(
+            config, rows[i].path,
+            arena_printf(config->arena, "%" PRId64 " elements or more: at most %d %s a step",
+                         rows[i].elements / (PIECES_MAX + 1) + 1, PIECES_MAX, rows[i].pieces),
+            "%" PRId64 " parameters in pieces of %" PRId64 " would be %" PRId64
+            " %s a step: too many to simulate",
+            rows[i].elements, rows[i].size, count, rows[i].pieces);
+    }
+    return config->diag->error_count == errors_before ? STATUS_OK : STATUS_INPUT;
 }
 
 struct program *zero_build(struct arena *arena, const struct model *model,

@@ -1,6 +1,4 @@
 /* schedule/zero12.c: ZeRO stages 1 and 2: every GPU keeps all parameters. See zero_private.h. */
-#include <inttypes.h>
-
 #include "schedule/zero_private.h"
 
 /* Stage 1 keeps whole gradients until the last microbatch has been reduced. */
@@ -19,26 +17,6 @@ static void add_kept_grads(struct zero_builder *builder)
                 .unit = fsdp->modules[i].unit});
         fsdp_split_module_grads(fsdp, builder->kept_grads[i], i);
     }
-}
-
-/* A step of more gathers than this one is a slip of units: elements, not megabytes. */
-enum { GATHERS_MAX = 100000 };
-
-enum status zero_check_gathers(struct config *config, const struct model *model,
-                               const struct zero_config *zero)
-{
-    const int64_t elements = model->parameters - model->frozen_parameters;
-    const int64_t gathers = elements / zero->allgather_bucket_size;
-    if (!zero->allgather_partitions || gathers <= GATHERS_MAX)
-        return STATUS_OK;
-    config_error(config, "zero.allgather_bucket_size",
-                 arena_printf(config->arena,
-                              "%" PRId64 " elements or more: at most %d gathers a step",
-                              elements / (GATHERS_MAX + 1) + 1, GATHERS_MAX),
-                 "%" PRId64 " parameters in pieces of %" PRId64 " would be %" PRId64
-                 " gathers a step: too many to simulate",
-                 elements, zero->allgather_bucket_size, gathers);
-    return STATUS_INPUT;
 }
 
 /*
