@@ -157,7 +157,10 @@ static void write_full_kernel(struct toy *toy, bool needs_all, int32_t margin, i
 {
     toy_init(toy, 2, true);
     toy->cluster.channels_one_host = 20;
-    struct kernel kernels[] = {toy_kernel(4, 0), toy_kernel(1, 0), toy_kernel(5, 0)};
+    struct kernel *kernels = ARENA_ARRAY(&toy->arena, struct kernel, 3);
+    kernels[0] = toy_kernel(4, 0);
+    kernels[1] = toy_kernel(1, 0);
+    kernels[2] = toy_kernel(5, 0);
     kernels[1].needs_all_sms = needs_all;
     kernels[1].sm_margin = margin;
     toy_op(toy, OP_SEGMENT, TOY_COMPUTE, toy_kernels(toy, kernels, 3));
