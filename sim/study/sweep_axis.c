@@ -1,6 +1,7 @@
 /* study/sweep_axis.c: see sweep_axis.h. */
 #include "study/sweep_axis.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -203,6 +204,8 @@ static enum status read_ends(const struct call *call, struct end *a, struct end 
         status = convert(call, 1, a, b);
     if (status == STATUS_OK && !(a->value > 0 && b->value > 0))
         status = refuse(call, "both ends above 0");
+    if (status == STATUS_OK && !(b->value / a->value > 0 && b->value / a->value <= DBL_MAX))
+        status = refuse(call, "ends that are not as far apart as the smallest and largest numbers");
     return status;
 }
 

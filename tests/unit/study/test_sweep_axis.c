@@ -76,6 +76,8 @@ static void test_mistakes(void)
         {"range(1,2,0)", "1: no values in 'range(1,2,0)'"},
         {"range(1,4,-1)", "1: no values in 'range(1,4,-1)'"},
         {"log2(8,1)", "1: no values in 'log2(8,1)'"},
+        {"log2(1e-300,1e300)", "1: no values in 'log2(1e-300,1e300)'"},
+        {"geom(1e308,1e-308,7)", "1: no values in 'geom(1e308,1e-308,7)'"},
         {"log2(0,1)", "1: no values in 'log2(0,1)'"},
         {"geom(-1,4,3)", "1: no values in 'geom(-1,4,3)'"},
         {"geom(1,4,1)", "10: not a number of values: '1'"},
