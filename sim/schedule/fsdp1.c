@@ -133,12 +133,12 @@ void fsdp1_recompute(struct fsdp1_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct fsdp_run *run = &fsdp->backward.items[index];
     for (int32_t unit = 1; unit < fsdp->unit_count; unit++)
-        if (!builder->units[unit].has_begun && fsdp_is_inside(fsdp, run->unit, unit) &&
+        if (!fsdp->units[unit].has_begun && fsdp_is_inside(fsdp, run->unit, unit) &&
             fsdp_recompute_enters(fsdp, index, unit))
             pre_forward(builder, unit);
     fsdp_play_backward(fsdp, run);
     for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
-        if (!builder->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit))
+        if (!fsdp->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit))
             fsdp1_reshard(builder, unit, builder->units[unit].is_resharded, false);
 }
 

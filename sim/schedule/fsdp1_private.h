@@ -38,7 +38,6 @@ struct fsdp1_unit {
     /* state */
     bool is_gathered;
     bool is_prefetched;
-    bool has_begun;              /* its pre-backward of this backward has run */
     bool has_kept;               /* kept_grads is alive: the sum of microbatches under no_sync */
     bool needs_backward_unshard; /* ran forward, not yet its pre-backward */
     int32_t post_forward_idx;    /* place in post-forward order */

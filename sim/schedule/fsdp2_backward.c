@@ -228,22 +228,16 @@ static void end_of_backward(struct fsdp2_builder *builder)
    reentrant checkpoint what is inside has no output yet before the recompute. */
 static void begin_units(struct fsdp2_builder *builder, int32_t r, bool is_before_recompute)
 {
-    const struct fsdp_builder *fsdp = &builder->fsdp;
-    for (int32_t unit = fsdp_next_begun(fsdp, r, 0); unit > 0;
-         unit = fsdp_next_begun(fsdp, r, unit)) {
-        if (builder->units[unit].has_begun ||
-            (is_before_recompute && fsdp_is_under_checkpoint(fsdp, r, unit)))
-            continue;
-        builder->units[unit].has_begun = true;
+    int32_t unit;
+    while ((unit = fsdp_begin_next(&builder->fsdp, r, is_before_recompute)) > 0)
         pre_backward(builder, unit);
-    }
 }
 
 static void begin_root(struct fsdp2_builder *builder)
 {
-    if (!builder->units[0].has_begun)
+    if (!builder->fsdp.units[0].has_begun)
         pre_backward(builder, 0);
-    builder->units[0].has_begun = true;
+    builder->fsdp.units[0].has_begun = true;
 }
 
 void fsdp2_backward(struct fsdp2_builder *builder)
@@ -251,7 +245,7 @@ void fsdp2_backward(struct fsdp2_builder *builder)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct fsdp_runs *runs = &fsdp->backward;
     for (int32_t unit = 0; unit < fsdp->unit_count; unit++)
-        builder->units[unit].has_begun = false;
+        fsdp->units[unit].has_begun = false;
     for (int32_t r = 0; r < runs->count; r++) {
         const struct fsdp_run *run = &runs->items[r];
         if (run->unit >= 0)

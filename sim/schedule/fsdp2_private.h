@@ -38,7 +38,6 @@ struct fsdp2_unit {
     bool is_pending; /* all-gather issued, not waited for */
     bool is_unsharded;
     bool has_slice;           /* post_forward_shard is alive: resharded to a smaller group */
-    bool has_begun;           /* its pre-backward of this backward has run */
     bool has_ended;           /* its post-backward of this backward has run */
     bool has_kept;            /* kept_grads is alive: the sum of earlier microbatches, unsharded */
     int32_t post_forward_idx; /* its last place in post-forward order, −1: prefetched from */

@@ -29,6 +29,7 @@ struct fsdp_sizes {
 struct fsdp_unit {
     const char *name;
     int32_t parent;       /* the unit that it lies in */
+    bool has_begun;       /* its pre-backward of this backward has run */
     int32_t first_module; /* the first of its modules in forward order; the root: 0 */
     int32_t param_count;
     int64_t parameters;        /* elements */
@@ -160,13 +161,12 @@ void fsdp_play_backward(struct fsdp_builder *builder, const struct fsdp_run *run
 void fsdp_free_module_grads(struct fsdp_builder *builder, int32_t unit);
 /* A module's first run of backward that is no recompute, from its first run on. */
 int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run);
-/* The units that begin with a run of backward, outer before inner, which is the order in which the
-   gradients of their outputs come (numbers rise inwards): the next one behind `unit`, −1: none. */
-int32_t fsdp_next_begun(const struct fsdp_builder *builder, int32_t run, int32_t unit);
-/* Whether a unit is another one or lies in it; whether it is recomputed with its hooks when the
-   module of this run of backward is. */
+/* The next unit whose backward begins with a run, outer before inner, which is the order in which
+   the gradients of their outputs come (numbers rise inwards); it has_begun from here on. -1: none.
+   Before a reentrant recompute those inside the checkpoint do not count. */
+int32_t fsdp_begin_next(struct fsdp_builder *builder, int32_t run, bool is_before_recompute);
+/* Whether a unit is another one or lies in it. */
 bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t unit);
-bool fsdp_is_under_checkpoint(const struct fsdp_builder *builder, int32_t run, int32_t unit);
 /* Whether a unit is reached, or left, with this run of a recompute. */
 bool fsdp_recompute_enters(const struct fsdp_builder *builder, int32_t run, int32_t unit);
 bool fsdp_recompute_leaves(const struct fsdp_builder *builder, int32_t run, int32_t unit);

@@ -284,15 +284,6 @@ bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t u
     return inner == unit;
 }
 
-int32_t fsdp_next_begun(const struct fsdp_builder *builder, int32_t run, int32_t unit)
-{
-    int32_t next = -1;
-    for (int32_t at = builder->backward.items[run].unit; at > unit; at = builder->units[at].parent)
-        if (builder->backward.first[at] == run)
-            next = at;
-    return next;
-}
-
 int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run)
 {
     while (builder->backward.items[run].is_recompute)
@@ -302,11 +293,23 @@ int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run)
 
 /* A reentrant checkpoint's forward made no graph: the block's unit and what lies in it do not know
    of backward before the recompute. */
-bool fsdp_is_under_checkpoint(const struct fsdp_builder *builder, int32_t run, int32_t unit)
+static bool is_under_checkpoint(const struct fsdp_builder *builder, int32_t run, int32_t unit)
 {
     const int32_t module = builder->backward.items[run].module;
     return builder->settings->is_checkpoint_reentrant &&
            fsdp_is_inside(builder, unit, builder->modules[module].unit);
+}
+
+int32_t fsdp_begin_next(struct fsdp_builder *builder, int32_t run, bool is_before_recompute)
+{
+    int32_t next = -1;
+    for (int32_t at = builder->backward.items[run].unit; at > 0; at = builder->units[at].parent)
+        if (builder->backward.first[at] == run && !builder->units[at].has_begun &&
+            !(is_before_recompute && is_under_checkpoint(builder, run, at)))
+            next = at;
+    if (next > 0)
+        builder->units[next].has_begun = true;
+    return next;
 }
 
 /* Whether the next run of the recompute, on (1) or back (−1), is in the unit too. */

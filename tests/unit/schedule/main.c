@@ -1,6 +1,26 @@
 /* tests/unit/schedule/main.c */
 #include "schedule_tests.h"
 
+void check_refused(const char *overrides, const char *text)
+{
+    struct played played;
+    check_context("%s", overrides);
+    CHECK_INT(played_try(&played, TWO_BLOCKS, overrides), STATUS_INPUT);
+    CHECK_INT(played.diag.error_count, 1);
+    const char *messages = played_messages(&played);
+    CHECK_CONTAINS(messages, text);
+    CHECK_CONTAINS(messages, "<command line>:1:");
+    CHECK_CONTAINS(messages, "= ");
+    played_release(&played);
+    check_context(NULL);
+}
+
+void check_refusals(const struct refusal *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check_refused(rows[i].overrides, rows[i].text);
+}
+
 int main(int argc, char **argv)
 {
     const struct check_suite suites[] = {{"fsdp2_forward", forward_cases},

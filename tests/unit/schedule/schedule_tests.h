@@ -10,6 +10,15 @@
 
 #define TWO_BLOCKS "tests/golden/two-blocks.yaml"
 
+/* Overrides of TWO_BLOCKS that make one error, placed in them, with this text and a hint. */
+void check_refused(const char *overrides, const char *text);
+
+struct refusal {
+    const char *overrides, *text;
+};
+
+void check_refusals(const struct refusal *rows, size_t count);
+
 extern const struct check_case forward_cases[];
 extern const struct check_case backward_cases[];
 extern const struct check_case units_cases[];

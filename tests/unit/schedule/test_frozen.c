@@ -156,9 +156,7 @@ static void test_model(void)
 
 static void test_refused(void)
 {
-    static const struct {
-        const char *overrides, *text;
-    } rows[] = {
+    static const struct refusal rows[] = {
         {"train.frozen=layers.7", "model 'two-blocks' has no module 'layers.7'"},
         {"train.frozen=[embed_tokens, layers.*, norm, lm_head]", "every parameter is frozen"},
         {"model.tie_word_embeddings=true; train.frozen=lm_head",
@@ -172,16 +170,7 @@ static void test_refused(void)
          "train.frozen=units.0",
          "of an abstract unit's backward it is not known"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        CHECK_INT(played_try(&played, TWO_BLOCKS, rows[i].overrides), STATUS_INPUT);
-        CHECK_INT(played.diag.error_count, 1);
-        CHECK_CONTAINS(played_messages(&played), rows[i].text);
-        CHECK_CONTAINS(played_messages(&played), "<command line>:1:");
-        played_release(&played);
-    }
-    check_context(NULL);
+    check_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 const struct check_case frozen_cases[] = {{"88: what is gathered, reduced, kept", test_counts},

@@ -251,9 +251,7 @@ static void test_orig_params(void)
 
 static void test_keys(void)
 {
-    static const struct {
-        const char *overrides, *text;
-    } rows[] = {
+    static const struct refusal rows[] = {
         {"fsdp.api=fsdp1; fsdp.wrap=block; fsdp.reshard_after_forward=false",
          "'reshard_after_forward' means nothing for 'api: fsdp1'"},
         {"fsdp.api=fsdp1; fsdp.wrap=block; fsdp.reduce_scatter_buffers=2",
@@ -266,16 +264,7 @@ static void test_keys(void)
         {"fsdp.limit_all_gathers=true", "'limit_all_gathers' means nothing for 'api: fsdp2'"},
         {"fsdp.use_orig_params=true", "'use_orig_params' means nothing for 'api: fsdp2'"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        CHECK_INT(played_try(&played, TWO_BLOCKS, rows[i].overrides), STATUS_INPUT);
-        CHECK_INT(played.diag.error_count, 1);
-        CHECK_CONTAINS(played_messages(&played), rows[i].text);
-        CHECK_CONTAINS(played_messages(&played), "<command line>:1:");
-        played_release(&played);
-    }
-    check_context(NULL);
+    check_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 const struct check_case fsdp1_cases[] = {{"80: BACKWARD_POST", test_post},

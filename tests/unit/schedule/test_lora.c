@@ -116,7 +116,7 @@ static void test_played(void)
     }
 }
 
-static void check_refused(const char *overrides, const char *wanted)
+static void check_message(const char *overrides, const char *wanted)
 {
     struct played played;
     CHECK_INT(played_try(&played, TWO_BLOCKS, overrides), STATUS_INPUT);
@@ -127,16 +127,16 @@ static void check_refused(const char *overrides, const char *wanted)
 
 static void test_refused(void)
 {
-    check_refused("train.lora={rank: 4, target_modules: [q_proj, w_proj]}",
+    check_message("train.lora={rank: 4, target_modules: [q_proj, w_proj]}",
                   "model 'two-blocks' has no linear layer 'w_proj'");
-    check_refused(
+    check_message(
         "train.lora={rank: 4, target_modules: [w_proj]}",
         "accepted: all-linear, q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
-    check_refused("train.lora={target_modules: all-linear}", "rank");
-    check_refused("train.lora={rank: 4}", "target_modules");
-    check_refused("train.lora={rank: 4, target_modules: []}", "no layer gets an adapter");
-    check_refused(LORA "fsdp={api: zero3}", "'lora' cannot be simulated yet with 'api: zero3'");
-    check_refused("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
+    check_message("train.lora={target_modules: all-linear}", "rank");
+    check_message("train.lora={rank: 4}", "target_modules");
+    check_message("train.lora={rank: 4, target_modules: []}", "no layer gets an adapter");
+    check_message(LORA "fsdp={api: zero3}", "'lora' cannot be simulated yet with 'api: zero3'");
+    check_message("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
                   "'double_quant' means nothing without quantisation");
 }
 

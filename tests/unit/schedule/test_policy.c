@@ -89,20 +89,6 @@ static const struct {
      "parameters of fp32 need no master copy"},
 };
 
-static void check_refused(const char *overrides, const char *text)
-{
-    struct played played;
-    check_context("%s", overrides);
-    CHECK_INT(played_try(&played, TWO_BLOCKS, overrides), STATUS_INPUT);
-    CHECK_INT(played.diag.error_count, 1);
-    const char *messages = played_messages(&played);
-    CHECK_CONTAINS(messages, text);
-    CHECK_CONTAINS(messages, "<command line>:1:");
-    CHECK_CONTAINS(messages, "= ");
-    played_release(&played);
-    check_context(NULL);
-}
-
 static void test_refused(void)
 {
     for (size_t i = 0; i < sizeof(unbuilt) / sizeof(unbuilt[0]); i++)

@@ -243,9 +243,7 @@ static void test_recompute_inside(void)
 
 static void test_refused(void)
 {
-    static const struct {
-        const char *overrides, *text;
-    } rows[] = {
+    static const struct refusal rows[] = {
         {"fsdp.wrap={policy: modules, modules: [layers.*.ffn]}",
          "model 'two-blocks' has no module 'layers.*.ffn'"},
         {"fsdp.wrap={policy: modules}", "'policy: modules' needs a list 'modules'"},
@@ -266,16 +264,7 @@ static void test_refused(void)
          "fsdp.wrap=child",
          "the units of an abstract model have nothing inside"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        CHECK_INT(played_try(&played, TWO_BLOCKS, rows[i].overrides), STATUS_INPUT);
-        CHECK_INT(played.diag.error_count, 1);
-        CHECK_CONTAINS(played_messages(&played), rows[i].text);
-        CHECK_CONTAINS(played_messages(&played), "<command line>:1:");
-        played_release(&played);
-    }
-    check_context(NULL);
+    check_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 const struct check_case wrap_cases[] = {{"names", test_names},

@@ -13,7 +13,7 @@ static int64_t count_host(const struct program *program, enum host_cost cost)
     return count;
 }
 
-static int64_t count_gathers(const struct program *program)
+int64_t count_gathers(const struct program *program)
 {
     int64_t count = 0;
     for (int32_t i = 0; i < program->step.count; i++) {

@@ -4,17 +4,6 @@
 
 #include "worked_tests.h"
 
-static int64_t count_gathers(const struct program *program)
-{
-    int64_t count = 0;
-    for (int32_t i = 0; i < program->step.count; i++) {
-        const struct op *op = &program->step.items[i];
-        count += op->kind == OP_COLLECTIVE &&
-                 program->collectives.items[op->index].op == COLLECTIVE_ALL_GATHER;
-    }
-    return count;
-}
-
 /*
  * Llama-2-13B: 40 blocks, and the root once. Two gathers a block, three where a reentrant recompute
  * runs the hooks. With an explicit list of one its recompute gathers the block behind it once more,

@@ -26,4 +26,7 @@ extern const struct check_case cases_policies_cases[];
 extern const struct check_case network_cases[];
 extern const struct check_case reserved_cases[];
 
+/* test_cases.c: all-gathers of a step. */
+int64_t count_gathers(const struct program *program);
+
 #endif
