@@ -33,14 +33,6 @@ static void put_fields(struct strbuf *bytes, const void *item, const struct metr
     }
 }
 
-static void put_list(struct strbuf *bytes, const void *items, int32_t count, size_t item_bytes,
-                     const struct metric *fields)
-{
-    put(bytes, &count, sizeof(count));
-    for (int32_t i = 0; i < count; i++)
-        put_fields(bytes, (const char *)items + (size_t)i * item_bytes, fields);
-}
-
 static const struct metric origin_fields[] = {
     {.name = "path", .kind = METRIC_TEXT, .offset = offsetof(struct outcome_origin, path)},
     {.name = "value", .kind = METRIC_TEXT, .offset = offsetof(struct outcome_origin, value)},
@@ -53,6 +45,39 @@ static const struct metric warning_fields[] = {
     {.name = NULL},
 };
 
+/* The lists of an outcome: what both directions go by. */
+static const struct wire_list {
+    size_t items_offset, count_offset, item_bytes;
+    const struct metric *fields;
+} lists[] = {
+#define LIST(items, count, type, fields)                                                           \
+    {                                                                                              \
+        offsetof(struct outcome, items), offsetof(struct outcome, count), sizeof(struct type),     \
+            fields                                                                                 \
+    }
+    LIST(units, unit_count, outcome_unit, outcome_unit_fields),
+    LIST(collectives, collective_count, outcome_collective, outcome_collective_fields),
+    LIST(links, link_count, outcome_link, outcome_link_fields),
+    LIST(memory_units, memory_unit_count, outcome_memory_unit, outcome_memory_unit_fields),
+    LIST(origins, origin_count, outcome_origin, origin_fields),
+#undef LIST
+    {offsetof(struct outcome, warnings), offsetof(struct outcome, warning_count),
+     sizeof(const char *), warning_fields},
+};
+enum { LIST_COUNT = sizeof(lists) / sizeof(lists[0]) };
+
+static void put_list(struct strbuf *bytes, const struct outcome *outcome,
+                     const struct wire_list *list)
+{
+    int32_t count = 0;
+    const char *items = NULL;
+    memcpy(&count, (const char *)outcome + list->count_offset, sizeof(count));
+    memcpy(&items, (const char *)outcome + list->items_offset, sizeof(items));
+    put(bytes, &count, sizeof(count));
+    for (int32_t i = 0; i < count; i++)
+        put_fields(bytes, items + (size_t)i * list->item_bytes, list->fields);
+}
+
 void outcome_pack(const struct outcome *outcome, bool has_detail, struct strbuf *bytes)
 {
     put_fields(bytes, outcome, outcome_metrics);
@@ -60,20 +85,8 @@ void outcome_pack(const struct outcome *outcome, bool has_detail, struct strbuf 
     put(bytes, &outcome->fingerprint, sizeof(outcome->fingerprint));
     put(bytes, outcome->peak_composition, sizeof(outcome->peak_composition));
     put(bytes, &has_detail, sizeof(has_detail));
-    if (!has_detail)
-        return;
-    put_list(bytes, outcome->units, outcome->unit_count, sizeof(*outcome->units),
-             outcome_unit_fields);
-    put_list(bytes, outcome->collectives, outcome->collective_count, sizeof(*outcome->collectives),
-             outcome_collective_fields);
-    put_list(bytes, outcome->links, outcome->link_count, sizeof(*outcome->links),
-             outcome_link_fields);
-    put_list(bytes, outcome->memory_units, outcome->memory_unit_count,
-             sizeof(*outcome->memory_units), outcome_memory_unit_fields);
-    put_list(bytes, outcome->origins, outcome->origin_count, sizeof(*outcome->origins),
-             origin_fields);
-    put_list(bytes, outcome->warnings, outcome->warning_count, sizeof(*outcome->warnings),
-             warning_fields);
+    for (int i = 0; i < LIST_COUNT && has_detail; i++)
+        put_list(bytes, outcome, &lists[i]);
 }
 
 /* ---- unpacking ---------------------------------------------------------------------------- */
@@ -115,14 +128,16 @@ static void take_fields(struct reader *reader, void *item, const struct metric *
     }
 }
 
-static void *take_list(struct reader *reader, int32_t *count, size_t item_bytes,
-                       const struct metric *fields)
+static void take_list(struct reader *reader, struct outcome *outcome, const struct wire_list *list)
 {
-    take(reader, count, sizeof(*count));
-    char *items = arena_alloc(reader->arena, item_bytes * (size_t)*count + 1);
-    for (int32_t i = 0; i < *count; i++)
-        take_fields(reader, items + (size_t)i * item_bytes, fields);
-    return items;
+    int32_t count = 0;
+    take(reader, &count, sizeof(count));
+    BUG_IF(count < 0);
+    char *items = arena_alloc(reader->arena, list->item_bytes * (size_t)count + 1);
+    for (int32_t i = 0; i < count; i++)
+        take_fields(reader, items + (size_t)i * list->item_bytes, list->fields);
+    memcpy((char *)outcome + list->count_offset, &count, sizeof(count));
+    memcpy((char *)outcome + list->items_offset, &items, sizeof(items));
 }
 
 void outcome_unpack(const char *bytes, size_t count, struct arena *arena, struct outcome *outcome)
@@ -135,17 +150,7 @@ void outcome_unpack(const char *bytes, size_t count, struct arena *arena, struct
     take(&reader, &outcome->fingerprint, sizeof(outcome->fingerprint));
     take(&reader, outcome->peak_composition, sizeof(outcome->peak_composition));
     take(&reader, &has_detail, sizeof(has_detail));
-    if (has_detail) {
-        outcome->units =
-            take_list(&reader, &outcome->unit_count, sizeof(*outcome->units), outcome_unit_fields);
-        outcome->collectives = take_list(&reader, &outcome->collective_count,
-                                         sizeof(*outcome->collectives), outcome_collective_fields);
-        outcome->links =
-            take_list(&reader, &outcome->link_count, sizeof(*outcome->links), outcome_link_fields);
-        outcome->origins =
-            take_list(&reader, &outcome->origin_count, sizeof(*outcome->origins), origin_fields);
-        outcome->warnings =
-            take_list(&reader, &outcome->warning_count, sizeof(*outcome->warnings), warning_fields);
-    }
+    for (int i = 0; i < LIST_COUNT && has_detail; i++)
+        take_list(&reader, outcome, &lists[i]);
     BUG_IF(reader.at != reader.end);
 }

@@ -5,7 +5,8 @@
 int main(int argc, char **argv)
 {
     numeric_init();
-    const struct check_suite suites[] = {{"pool", pool_cases},
+    const struct check_suite suites[] = {{"outcome_wire", outcome_wire_cases},
+                                         {"pool", pool_cases},
                                          {"sweep_axis", sweep_axis_cases},
                                          {"validate_columns", validate_columns_cases},
                                          {"validate_facts", validate_facts_cases},

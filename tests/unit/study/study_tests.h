@@ -5,6 +5,7 @@
 #include "check.h"
 
 extern const struct check_case advice_cases[];
+extern const struct check_case outcome_wire_cases[];
 extern const struct check_case pool_cases[];
 extern const struct check_case sweep_axis_cases[];
 extern const struct check_case validate_columns_cases[];
