@@ -134,22 +134,22 @@ static bool is_unwritable(struct arena *arena, const char *path)
     return !store_is_writable(path) || !store_is_writable(store_folder(arena, path));
 }
 
+const char *store_name(struct arena *arena, const char *path, enum store_mode mode, bool is_fixed)
+{
+    /* "./" keeps SQLite from reading a name like ":memory:" or "file:x" as something else. */
+    const char *name = path[0] == '/' ? path : arena_printf(arena, "./%s", path);
+    const bool is_read = mode == STORE_READ && (is_fixed || is_unwritable(arena, path));
+    return is_read && !store_has_log(arena, path) ? immutable_uri(arena, name) : name;
+}
+
 static enum status open_connection(struct store *store, bool is_new, bool is_fixed, int busy_ms,
                                    struct diag *diag)
 {
-    struct arena *arena = &store->arena;
-    /* "./" keeps SQLite from reading a name like ":memory:" or "file:x" as something else. */
-    const char *name =
-        store->path[0] == '/' ? store->path : arena_printf(arena, "./%s", store->path);
-    int flags = SQLITE_OPEN_READWRITE;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI;
+    const char *name = store_name(&store->arena, store->path, store->mode, is_fixed);
     /* A reader that may write closes cleanly: a read-only one leaves -wal and -shm behind. */
-    if (store->mode == STORE_READ && (is_fixed || is_unwritable(arena, store->path))) {
-        flags = SQLITE_OPEN_READONLY;
-        if (!store_has_log(arena, store->path)) {
-            name = immutable_uri(arena, name);
-            flags |= SQLITE_OPEN_URI;
-        }
-    }
+    if (store->mode == STORE_READ && (is_fixed || is_unwritable(&store->arena, store->path)))
+        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     if (is_new)
         flags |= SQLITE_OPEN_CREATE;
     const int code = sqlite3_open_v2(name, &store->db,

@@ -51,6 +51,10 @@ MUST_CHECK enum status store_create_schema(struct store *store, struct diag *dia
 /* Brings an older file up to this schema, in a transaction of its own. */
 MUST_CHECK enum status store_upgrade(struct store *store, struct diag *diag);
 
+/* What SQLite is to open, with SQLITE_OPEN_URI: a file that nobody can write, or that is not to be
+   (`is_fixed`), is read without a lock and without files beside it. */
+const char *store_name(struct arena *arena, const char *path, enum store_mode mode, bool is_fixed);
+
 /* Judges the file before SQLite sees it: kind, mode bits, header. `is_new`: missing or empty. */
 MUST_CHECK enum status store_check_file(const char *path, enum store_mode mode, bool *is_new,
                                         struct diag *diag);

@@ -55,7 +55,7 @@ MUST_CHECK enum status store_find_failure(struct store *store, struct arena *are
 /*
  * The runs and sweeps of the file at `path` into this one, in one transaction; `added`: how many
  * runs. A run whose config_hash and fingerprint are here is not copied again, so merging twice
- * changes nothing.
+ * changes nothing. The file may be of an older schema: what its runs lack is NULL here.
  */
 MUST_CHECK enum status store_merge(struct store *store, const char *path, int64_t *added,
                                    struct diag *diag);

@@ -12,6 +12,7 @@
 extern const struct check_case store_content_cases[];
 extern const struct check_case store_failure_cases[];
 extern const struct check_case store_full_cases[];
+extern const struct check_case store_merge_cases[];
 extern const struct check_case store_path_cases[];
 extern const struct check_case store_sweep_cases[];
 

@@ -1,0 +1,602 @@
+-- Schema 3: with a sweep of three points, one of them invalid.
+-- Two runs of tests/golden/two-blocks.yaml, with 1 and 2 sequences a GPU; rows of run_config,
+-- unit_time, link_use and collective left out.
+PRAGMA application_id = 1718838384;
+PRAGMA user_version = 3;
+BEGIN TRANSACTION;
+CREATE TABLE collective (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ op TEXT NOT NULL,
+ communicator TEXT NOT NULL,
+ count INTEGER NOT NULL,
+ bytes REAL NOT NULL CONSTRAINT "bytes is finite" CHECK (abs(bytes) <= 1.7976931348623157e308),
+ alone_s REAL NOT NULL CONSTRAINT "alone_s is finite" CHECK (abs(alone_s) <= 1.7976931348623157e308),
+ busbw_bytes_per_s REAL NOT NULL CONSTRAINT "busbw_bytes_per_s is finite" CHECK (abs(busbw_bytes_per_s) <= 1.7976931348623157e308),
+ PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "collective" VALUES(1,0,'all_gather','dp_shard',2,3072.0,1.536e-06,1000000000.0);
+INSERT INTO "collective" VALUES(1,1,'all_gather','dp_shard',4,5440.0,2.72e-06,1.00000000000000011926e+09);
+INSERT INTO "collective" VALUES(2,0,'all_gather','dp_shard',2,3072.0,1.536e-06,1000000000.0);
+INSERT INTO "collective" VALUES(2,1,'all_gather','dp_shard',4,5440.0,2.72e-06,1.00000000000000011926e+09);
+CREATE TABLE link_use (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ name TEXT NOT NULL,
+ capacity_bytes_per_s REAL NOT NULL CONSTRAINT "capacity_bytes_per_s is finite" CHECK (abs(capacity_bytes_per_s) <= 1.7976931348623157e308),
+ instances INTEGER NOT NULL,
+ bytes REAL NOT NULL CONSTRAINT "bytes is finite" CHECK (abs(bytes) <= 1.7976931348623157e308),
+ busy_frac REAL NOT NULL CONSTRAINT "busy_frac is finite" CHECK (abs(busy_frac) <= 1.7976931348623157e308),
+ utilisation REAL NOT NULL CONSTRAINT "utilisation is finite" CHECK (abs(utilisation) <= 1.7976931348623157e308),
+ PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "link_use" VALUES(1,0,'HBM',1.0e+15,2,1171856.0,8.25138604553352528626e-05,3.59859927271110344258e-05);
+INSERT INTO "link_use" VALUES(1,1,'scale-up out (ideal)',1000000000.0,2,32564.0,9.99993059868826694724e-01,9.99993059868826694724e-01);
+INSERT INTO "link_use" VALUES(2,0,'HBM',1.0e+15,2,1933328.0,1.48690774962684506711e-04,5.93696899167816838924e-05);
+INSERT INTO "link_use" VALUES(2,1,'scale-up out (ideal)',1000000000.0,2,32564.0,9.99993059868826694724e-01,9.99993059868826694724e-01);
+CREATE TABLE memory_peak (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ category TEXT NOT NULL,
+ bytes INTEGER NOT NULL,
+ PRIMARY KEY (run_id, category)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "memory_peak" VALUES(1,'activations',50176);
+INSERT INTO "memory_peak" VALUES(1,'cached',6134784);
+INSERT INTO "memory_peak" VALUES(1,'communicators',0);
+INSERT INTO "memory_peak" VALUES(1,'context',0);
+INSERT INTO "memory_peak" VALUES(1,'gradients',0);
+INSERT INTO "memory_peak" VALUES(1,'logits',36864);
+INSERT INTO "memory_peak" VALUES(1,'optimizer',44032);
+INSERT INTO "memory_peak" VALUES(1,'parameters',22016);
+INSERT INTO "memory_peak" VALUES(1,'reduce_buffers',0);
+INSERT INTO "memory_peak" VALUES(1,'temporaries',0);
+INSERT INTO "memory_peak" VALUES(1,'unsharded_gradients',0);
+INSERT INTO "memory_peak" VALUES(1,'unsharded_parameters',3584);
+INSERT INTO "memory_peak" VALUES(1,'workspace',0);
+INSERT INTO "memory_peak" VALUES(2,'activations',99328);
+INSERT INTO "memory_peak" VALUES(2,'cached',6048768);
+INSERT INTO "memory_peak" VALUES(2,'communicators',0);
+INSERT INTO "memory_peak" VALUES(2,'context',0);
+INSERT INTO "memory_peak" VALUES(2,'gradients',0);
+INSERT INTO "memory_peak" VALUES(2,'logits',73728);
+INSERT INTO "memory_peak" VALUES(2,'optimizer',44032);
+INSERT INTO "memory_peak" VALUES(2,'parameters',22016);
+INSERT INTO "memory_peak" VALUES(2,'reduce_buffers',0);
+INSERT INTO "memory_peak" VALUES(2,'temporaries',0);
+INSERT INTO "memory_peak" VALUES(2,'unsharded_gradients',0);
+INSERT INTO "memory_peak" VALUES(2,'unsharded_parameters',3584);
+INSERT INTO "memory_peak" VALUES(2,'workspace',0);
+CREATE TABLE memory_unit (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ name TEXT NOT NULL,
+ bytes INTEGER NOT NULL,
+ PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "memory_unit" VALUES(1,0,'embed_tokens',9728);
+INSERT INTO "memory_unit" VALUES(1,1,'layers.0',45568);
+INSERT INTO "memory_unit" VALUES(1,2,'layers.1',45568);
+INSERT INTO "memory_unit" VALUES(1,3,'norm+lm_head',18944);
+INSERT INTO "memory_unit" VALUES(1,4,'outside units',36864);
+INSERT INTO "memory_unit" VALUES(2,0,'embed_tokens',9728);
+INSERT INTO "memory_unit" VALUES(2,1,'layers.0',68096);
+INSERT INTO "memory_unit" VALUES(2,2,'layers.1',68096);
+INSERT INTO "memory_unit" VALUES(2,3,'norm+lm_head',23040);
+INSERT INTO "memory_unit" VALUES(2,4,'outside units',73728);
+CREATE TABLE meta (
+ table_name TEXT NOT NULL,
+ column_name TEXT NOT NULL,
+ unit TEXT NOT NULL,
+ help TEXT NOT NULL,
+ PRIMARY KEY (table_name, column_name)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "meta" VALUES('collective','alone_s','s','time of each on an otherwise idle machine');
+INSERT INTO "meta" VALUES('collective','busbw_bytes_per_s','bytes/s','bus bandwidth alone, as nccl-tests counts it');
+INSERT INTO "meta" VALUES('collective','bytes','bytes','size of each, as nccl-tests counts it');
+INSERT INTO "meta" VALUES('collective','communicator','text','communicator');
+INSERT INTO "meta" VALUES('collective','count','count','how often in a step');
+INSERT INTO "meta" VALUES('collective','op','text','operation');
+INSERT INTO "meta" VALUES('collective','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('collective','run_id','count','run.id');
+INSERT INTO "meta" VALUES('link_use','busy_frac','1','share of the step in which it was used');
+INSERT INTO "meta" VALUES('link_use','bytes','bytes','through one, per step');
+INSERT INTO "meta" VALUES('link_use','capacity_bytes_per_s','bytes/s','capacity of one');
+INSERT INTO "meta" VALUES('link_use','instances','count','how many there are');
+INSERT INTO "meta" VALUES('link_use','name','text','class of equal links, one direction');
+INSERT INTO "meta" VALUES('link_use','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('link_use','run_id','count','run.id');
+INSERT INTO "meta" VALUES('link_use','utilisation','1','bytes / (capacity x step)');
+INSERT INTO "meta" VALUES('memory_peak','bytes','bytes','at the instant of the device peak');
+INSERT INTO "meta" VALUES('memory_peak','category','text','what the memory holds');
+INSERT INTO "meta" VALUES('memory_peak','run_id','count','run.id');
+INSERT INTO "meta" VALUES('memory_unit','bytes','bytes','what it holds at the instant of the active peak');
+INSERT INTO "meta" VALUES('memory_unit','name','text','FSDP unit; outside units: loss, optimizer''s temporaries, workspace');
+INSERT INTO "meta" VALUES('memory_unit','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('memory_unit','run_id','count','run.id');
+INSERT INTO "meta" VALUES('meta','column_name','text','its column');
+INSERT INTO "meta" VALUES('meta','help','text','what it means');
+INSERT INTO "meta" VALUES('meta','table_name','text','table or view');
+INSERT INTO "meta" VALUES('meta','unit','text','SI unit; 1: a fraction');
+INSERT INTO "meta" VALUES('metric','name','text','column of run');
+INSERT INTO "meta" VALUES('metric','run_id','count','run.id');
+INSERT INTO "meta" VALUES('metric','unit','text','its unit; 1: a fraction');
+INSERT INTO "meta" VALUES('metric','value','see unit','the number; an undefined one has no row');
+INSERT INTO "meta" VALUES('run','alloc_retries','1','times a step that the driver had no memory left: cached segments are given back, and the request is tried again');
+INSERT INTO "meta" VALUES('run','alloc_retry_s','s','of the host in alloc_retries, waiting for the GPU included');
+INSERT INTO "meta" VALUES('run','backward_s','s','backward phase');
+INSERT INTO "meta" VALUES('run','bottleneck','text','what bounds the step: compute, host or a link');
+INSERT INTO "meta" VALUES('run','cluster','text','cluster the step was simulated on');
+INSERT INTO "meta" VALUES('run','comm_bytes_per_gpu','bytes','sent by each GPU in a step');
+INSERT INTO "meta" VALUES('run','comm_s','s','collective kernels run, waiting included (union of intervals)');
+INSERT INTO "meta" VALUES('run','comm_wait_s','s','part of comm_s spent waiting for other ranks');
+INSERT INTO "meta" VALUES('run','compute_s','s','compute kernels run (union of intervals)');
+INSERT INTO "meta" VALUES('run','config_hash','text','128-bit hash of the resolved content, the seed and model_version');
+INSERT INTO "meta" VALUES('run','config_name','text','name of the configuration');
+INSERT INTO "meta" VALUES('run','copy_s','s','part of compute_s that is FSDP''s own copies and casts');
+INSERT INTO "meta" VALUES('run','created_utc','text','when it was stored');
+INSERT INTO "meta" VALUES('run','events','count','events played by the simulator');
+INSERT INTO "meta" VALUES('run','exposed_comm_fraction','1','exposed_comm_s / step_time_s');
+INSERT INTO "meta" VALUES('run','exposed_comm_s','s','communication runs and no compute does');
+INSERT INTO "meta" VALUES('run','fingerprint','text','64-bit hash of the trajectory of events');
+INSERT INTO "meta" VALUES('run','first_step_peak_active_bytes','bytes','peak_active_bytes of the very first step');
+INSERT INTO "meta" VALUES('run','first_step_peak_reserved_bytes','bytes','peak_reserved_bytes of the very first step');
+INSERT INTO "meta" VALUES('run','fits','bool','the device peak is within the capacity, and peak_host_bytes within the host''s');
+INSERT INTO "meta" VALUES('run','forward_s','s','forward phase');
+INSERT INTO "meta" VALUES('run','fsdpsim_version','text','program version');
+INSERT INTO "meta" VALUES('run','gpu','text','kind of GPU');
+INSERT INTO "meta" VALUES('run','gpus_per_node','count','GPUs used on each host');
+INSERT INTO "meta" VALUES('run','grad_accum','count','microbatches of a step');
+INSERT INTO "meta" VALUES('run','hfu','1','the same with recomputed FLOPs counted');
+INSERT INTO "meta" VALUES('run','host_memory_bytes','bytes','memory of one host; 0: the cluster does not say');
+INSERT INTO "meta" VALUES('run','id','count','number of the run in this file');
+INSERT INTO "meta" VALUES('run','idle_s','s','neither compute nor communication runs');
+INSERT INTO "meta" VALUES('run','memcpy_s','s','part of idle_s in which only host-device copies run');
+INSERT INTO "meta" VALUES('run','memory_capacity_bytes','bytes','memory of one GPU as the driver reports it');
+INSERT INTO "meta" VALUES('run','memory_over_bytes','bytes','by how much the device peak exceeds the capacity; 0: it fits');
+INSERT INTO "meta" VALUES('run','mfu','1','model FLOP/s over dense peak, by mfu_convention');
+INSERT INTO "meta" VALUES('run','mfu_convention','text','how model FLOPs are counted for mfu');
+INSERT INTO "meta" VALUES('run','micro_batch','count','sequences per GPU and microbatch');
+INSERT INTO "meta" VALUES('run','model','text','network architecture');
+INSERT INTO "meta" VALUES('run','model_version','count','moves when the same input gives other numbers');
+INSERT INTO "meta" VALUES('run','n_gpus','count','GPUs of the job');
+INSERT INTO "meta" VALUES('run','n_nodes','count','hosts of the job');
+INSERT INTO "meta" VALUES('run','optimizer_s','s','optimizer phase');
+INSERT INTO "meta" VALUES('run','overlap_fraction','1','1 - exposed_comm_s / comm_s; 0 without communication');
+INSERT INTO "meta" VALUES('run','parameters','count','parameters of the model');
+INSERT INTO "meta" VALUES('run','peak_active_bytes','bytes','most that the program holds allocated');
+INSERT INTO "meta" VALUES('run','peak_allocated_bytes','bytes','as max_memory_allocated: what is freed counts no longer, though a stream may still use it');
+INSERT INTO "meta" VALUES('run','peak_at','text','what was allocated when the active peak was reached');
+INSERT INTO "meta" VALUES('run','peak_device_bytes','bytes','reserved, context, communicators and workspaces');
+INSERT INTO "meta" VALUES('run','peak_host_bytes','bytes','training states that offload keeps in the memory of one host');
+INSERT INTO "meta" VALUES('run','peak_operation','text','kernels or collective that the allocation is for');
+INSERT INTO "meta" VALUES('run','peak_phase','text','phase of the step in which that is');
+INSERT INTO "meta" VALUES('run','peak_reserved_bytes','bytes','most that the caching allocator holds of the driver');
+INSERT INTO "meta" VALUES('run','peak_time_s','s','when, after the host began the step');
+INSERT INTO "meta" VALUES('run','peak_unit','text','FSDP unit whose operations those are');
+INSERT INTO "meta" VALUES('run','policy','text','how the training state is sharded: fsdp2, ...');
+INSERT INTO "meta" VALUES('run','seq_len','tokens','tokens of a sequence');
+INSERT INTO "meta" VALUES('run','step_time_s','s','end of one optimizer step to the end of the next, slowest rank class');
+INSERT INTO "meta" VALUES('run','tflops_per_gpu','TFLOP/s','model FLOPs per second and GPU, 1e12');
+INSERT INTO "meta" VALUES('run','tokens_per_s','tokens/s','tokens of the whole job per second');
+INSERT INTO "meta" VALUES('run','tokens_per_s_per_gpu','tokens/s','tokens per second and GPU');
+INSERT INTO "meta" VALUES('run','tokens_per_step','tokens','tokens of the whole job in a step');
+INSERT INTO "meta" VALUES('run_config','key','text','dotted path in the configuration');
+INSERT INTO "meta" VALUES('run_config','origin','text','file, command line or default');
+INSERT INTO "meta" VALUES('run_config','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('run_config','run_id','count','run.id');
+INSERT INTO "meta" VALUES('run_config','value','text','value in force, with its unit');
+INSERT INTO "meta" VALUES('sweep','created_utc','text','when it was begun');
+INSERT INTO "meta" VALUES('sweep','definition_hash','text','128-bit hash of the file and of what is swept');
+INSERT INTO "meta" VALUES('sweep','fsdpsim_version','text','program version that began it');
+INSERT INTO "meta" VALUES('sweep','id','count','number of the sweep in this file');
+INSERT INTO "meta" VALUES('sweep','keys','text','swept keys, a JSON array');
+INSERT INTO "meta" VALUES('sweep','name','text','name of the configuration');
+INSERT INTO "meta" VALUES('sweep','point_count','count','points of all shards');
+INSERT INTO "meta" VALUES('sweep_point','config_hash','text','as in run; empty: it never had one');
+INSERT INTO "meta" VALUES('sweep_point','position','count','order of the points of a sweep, from 0');
+INSERT INTO "meta" VALUES('sweep_point','reason','text','why it is invalid or failed; else empty');
+INSERT INTO "meta" VALUES('sweep_point','run_id','count','run.id; NULL: not played');
+INSERT INTO "meta" VALUES('sweep_point','settings','text','values of the swept keys, a JSON object of texts');
+INSERT INTO "meta" VALUES('sweep_point','state','text','pending, done, invalid (configuration) or failed (crash)');
+INSERT INTO "meta" VALUES('sweep_point','sweep_id','count','sweep.id');
+INSERT INTO "meta" VALUES('unit_time','all_gather_s','s','its all-gathers, per step');
+INSERT INTO "meta" VALUES('unit_time','backward_s','s','its backward kernels, per step');
+INSERT INTO "meta" VALUES('unit_time','exposed_s','s','its communication with no compute running, per step');
+INSERT INTO "meta" VALUES('unit_time','forward_s','s','its forward kernels, per step');
+INSERT INTO "meta" VALUES('unit_time','name','text','FSDP unit');
+INSERT INTO "meta" VALUES('unit_time','parameters','count','parameters of the unit');
+INSERT INTO "meta" VALUES('unit_time','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('unit_time','reduce_scatter_s','s','its reduce-scatters, per step');
+INSERT INTO "meta" VALUES('unit_time','run_id','count','run.id');
+INSERT INTO "meta" VALUES('v_runs','activation_checkpointing','text','what is recomputed');
+INSERT INTO "meta" VALUES('v_runs','alloc_retries','1','times a step that the driver had no memory left: cached segments are given back, and the request is tried again');
+INSERT INTO "meta" VALUES('v_runs','alloc_retry_s','s','of the host in alloc_retries, waiting for the GPU included');
+INSERT INTO "meta" VALUES('v_runs','api','text','sharding API');
+INSERT INTO "meta" VALUES('v_runs','backward_prefetch','text','prefetch in backward');
+INSERT INTO "meta" VALUES('v_runs','backward_s','s','backward phase');
+INSERT INTO "meta" VALUES('v_runs','bottleneck','text','what bounds the step: compute, host or a link');
+INSERT INTO "meta" VALUES('v_runs','cluster','text','cluster the step was simulated on');
+INSERT INTO "meta" VALUES('v_runs','comm_bytes_per_gpu','bytes','sent by each GPU in a step');
+INSERT INTO "meta" VALUES('v_runs','comm_s','s','collective kernels run, waiting included (union of intervals)');
+INSERT INTO "meta" VALUES('v_runs','comm_wait_s','s','part of comm_s spent waiting for other ranks');
+INSERT INTO "meta" VALUES('v_runs','compile','text','torch.compile');
+INSERT INTO "meta" VALUES('v_runs','compute_s','s','compute kernels run (union of intervals)');
+INSERT INTO "meta" VALUES('v_runs','config_hash','text','128-bit hash of the resolved content, the seed and model_version');
+INSERT INTO "meta" VALUES('v_runs','config_name','text','name of the configuration');
+INSERT INTO "meta" VALUES('v_runs','copy_s','s','part of compute_s that is FSDP''s own copies and casts');
+INSERT INTO "meta" VALUES('v_runs','cp','count','context parallel ranks');
+INSERT INTO "meta" VALUES('v_runs','created_utc','text','when it was stored');
+INSERT INTO "meta" VALUES('v_runs','dp_replicate','count','replicas (HSDP)');
+INSERT INTO "meta" VALUES('v_runs','dp_shard','count','ranks that share a copy; -1: all');
+INSERT INTO "meta" VALUES('v_runs','ep','count','expert parallel ranks');
+INSERT INTO "meta" VALUES('v_runs','events','count','events played by the simulator');
+INSERT INTO "meta" VALUES('v_runs','exposed_comm_fraction','1','exposed_comm_s / step_time_s');
+INSERT INTO "meta" VALUES('v_runs','exposed_comm_s','s','communication runs and no compute does');
+INSERT INTO "meta" VALUES('v_runs','fingerprint','text','64-bit hash of the trajectory of events');
+INSERT INTO "meta" VALUES('v_runs','first_step_peak_active_bytes','bytes','peak_active_bytes of the very first step');
+INSERT INTO "meta" VALUES('v_runs','first_step_peak_reserved_bytes','bytes','peak_reserved_bytes of the very first step');
+INSERT INTO "meta" VALUES('v_runs','fits','bool','the device peak is within the capacity, and peak_host_bytes within the host''s');
+INSERT INTO "meta" VALUES('v_runs','forward_prefetch','count','units gathered ahead, forward');
+INSERT INTO "meta" VALUES('v_runs','forward_s','s','forward phase');
+INSERT INTO "meta" VALUES('v_runs','fsdpsim_version','text','program version');
+INSERT INTO "meta" VALUES('v_runs','global_batch','count','sequences of a step');
+INSERT INTO "meta" VALUES('v_runs','gpu','text','kind of GPU');
+INSERT INTO "meta" VALUES('v_runs','gpus_per_node','count','GPUs used on each host');
+INSERT INTO "meta" VALUES('v_runs','grad_accum','count','microbatches of a step');
+INSERT INTO "meta" VALUES('v_runs','hfu','1','the same with recomputed FLOPs counted');
+INSERT INTO "meta" VALUES('v_runs','host_memory_bytes','bytes','memory of one host; 0: the cluster does not say');
+INSERT INTO "meta" VALUES('v_runs','id','count','number of the run in this file');
+INSERT INTO "meta" VALUES('v_runs','idle_s','s','neither compute nor communication runs');
+INSERT INTO "meta" VALUES('v_runs','memcpy_s','s','part of idle_s in which only host-device copies run');
+INSERT INTO "meta" VALUES('v_runs','memory_capacity_bytes','bytes','memory of one GPU as the driver reports it');
+INSERT INTO "meta" VALUES('v_runs','memory_over_bytes','bytes','by how much the device peak exceeds the capacity; 0: it fits');
+INSERT INTO "meta" VALUES('v_runs','mfu','1','model FLOP/s over dense peak, by mfu_convention');
+INSERT INTO "meta" VALUES('v_runs','mfu_convention','text','how model FLOPs are counted for mfu');
+INSERT INTO "meta" VALUES('v_runs','micro_batch','count','sequences per GPU and microbatch');
+INSERT INTO "meta" VALUES('v_runs','model','text','network architecture');
+INSERT INTO "meta" VALUES('v_runs','model_version','count','moves when the same input gives other numbers');
+INSERT INTO "meta" VALUES('v_runs','n_gpus','count','GPUs of the job');
+INSERT INTO "meta" VALUES('v_runs','n_nodes','count','hosts of the job');
+INSERT INTO "meta" VALUES('v_runs','network','text','flows or messages');
+INSERT INTO "meta" VALUES('v_runs','nic_bandwidth','text','of one NIC and direction');
+INSERT INTO "meta" VALUES('v_runs','nodes','count','hosts asked for');
+INSERT INTO "meta" VALUES('v_runs','optimizer','text','optimizer');
+INSERT INTO "meta" VALUES('v_runs','optimizer_s','s','optimizer phase');
+INSERT INTO "meta" VALUES('v_runs','overlap_fraction','1','1 - exposed_comm_s / comm_s; 0 without communication');
+INSERT INTO "meta" VALUES('v_runs','param_dtype','text','type of compute and all-gather');
+INSERT INTO "meta" VALUES('v_runs','parameters','count','parameters of the model');
+INSERT INTO "meta" VALUES('v_runs','peak_active_bytes','bytes','most that the program holds allocated');
+INSERT INTO "meta" VALUES('v_runs','peak_allocated_bytes','bytes','as max_memory_allocated: what is freed counts no longer, though a stream may still use it');
+INSERT INTO "meta" VALUES('v_runs','peak_at','text','what was allocated when the active peak was reached');
+INSERT INTO "meta" VALUES('v_runs','peak_device_bytes','bytes','reserved, context, communicators and workspaces');
+INSERT INTO "meta" VALUES('v_runs','peak_host_bytes','bytes','training states that offload keeps in the memory of one host');
+INSERT INTO "meta" VALUES('v_runs','peak_operation','text','kernels or collective that the allocation is for');
+INSERT INTO "meta" VALUES('v_runs','peak_phase','text','phase of the step in which that is');
+INSERT INTO "meta" VALUES('v_runs','peak_reserved_bytes','bytes','most that the caching allocator holds of the driver');
+INSERT INTO "meta" VALUES('v_runs','peak_time_s','s','when, after the host began the step');
+INSERT INTO "meta" VALUES('v_runs','peak_unit','text','FSDP unit whose operations those are');
+INSERT INTO "meta" VALUES('v_runs','policy','text','how the training state is sharded: fsdp2, ...');
+INSERT INTO "meta" VALUES('v_runs','pp','count','pipeline stages');
+INSERT INTO "meta" VALUES('v_runs','reduce_dtype','text','type of reduce-scatter');
+INSERT INTO "meta" VALUES('v_runs','reshard_after_forward','text','free gathered parameters');
+INSERT INTO "meta" VALUES('v_runs','seed','count','random seed');
+INSERT INTO "meta" VALUES('v_runs','seq_len','tokens','tokens of a sequence');
+INSERT INTO "meta" VALUES('v_runs','step_time_s','s','end of one optimizer step to the end of the next, slowest rank class');
+INSERT INTO "meta" VALUES('v_runs','tflops_per_gpu','TFLOP/s','model FLOPs per second and GPU, 1e12');
+INSERT INTO "meta" VALUES('v_runs','tokens_per_s','tokens/s','tokens of the whole job per second');
+INSERT INTO "meta" VALUES('v_runs','tokens_per_s_per_gpu','tokens/s','tokens per second and GPU');
+INSERT INTO "meta" VALUES('v_runs','tokens_per_step','tokens','tokens of the whole job in a step');
+INSERT INTO "meta" VALUES('v_runs','tp','count','tensor parallel ranks');
+INSERT INTO "meta" VALUES('v_runs','wrap','text','what makes a unit');
+INSERT INTO "meta" VALUES('v_sweep','alloc_retries','1','times a step that the driver had no memory left: cached segments are given back, and the request is tried again');
+INSERT INTO "meta" VALUES('v_sweep','alloc_retry_s','s','of the host in alloc_retries, waiting for the GPU included');
+INSERT INTO "meta" VALUES('v_sweep','backward_s','s','backward phase');
+INSERT INTO "meta" VALUES('v_sweep','bottleneck','text','what bounds the step: compute, host or a link');
+INSERT INTO "meta" VALUES('v_sweep','cluster','text','cluster the step was simulated on');
+INSERT INTO "meta" VALUES('v_sweep','comm_bytes_per_gpu','bytes','sent by each GPU in a step');
+INSERT INTO "meta" VALUES('v_sweep','comm_s','s','collective kernels run, waiting included (union of intervals)');
+INSERT INTO "meta" VALUES('v_sweep','comm_wait_s','s','part of comm_s spent waiting for other ranks');
+INSERT INTO "meta" VALUES('v_sweep','compute_s','s','compute kernels run (union of intervals)');
+INSERT INTO "meta" VALUES('v_sweep','config_hash','text','128-bit hash of the resolved content, the seed and model_version');
+INSERT INTO "meta" VALUES('v_sweep','config_name','text','name of the configuration');
+INSERT INTO "meta" VALUES('v_sweep','copy_s','s','part of compute_s that is FSDP''s own copies and casts');
+INSERT INTO "meta" VALUES('v_sweep','created_utc','text','when it was stored');
+INSERT INTO "meta" VALUES('v_sweep','events','count','events played by the simulator');
+INSERT INTO "meta" VALUES('v_sweep','exposed_comm_fraction','1','exposed_comm_s / step_time_s');
+INSERT INTO "meta" VALUES('v_sweep','exposed_comm_s','s','communication runs and no compute does');
+INSERT INTO "meta" VALUES('v_sweep','fingerprint','text','64-bit hash of the trajectory of events');
+INSERT INTO "meta" VALUES('v_sweep','first_step_peak_active_bytes','bytes','peak_active_bytes of the very first step');
+INSERT INTO "meta" VALUES('v_sweep','first_step_peak_reserved_bytes','bytes','peak_reserved_bytes of the very first step');
+INSERT INTO "meta" VALUES('v_sweep','fits','bool','the device peak is within the capacity, and peak_host_bytes within the host''s');
+INSERT INTO "meta" VALUES('v_sweep','forward_s','s','forward phase');
+INSERT INTO "meta" VALUES('v_sweep','fsdpsim_version','text','program version');
+INSERT INTO "meta" VALUES('v_sweep','gpu','text','kind of GPU');
+INSERT INTO "meta" VALUES('v_sweep','gpus_per_node','count','GPUs used on each host');
+INSERT INTO "meta" VALUES('v_sweep','grad_accum','count','microbatches of a step');
+INSERT INTO "meta" VALUES('v_sweep','hfu','1','the same with recomputed FLOPs counted');
+INSERT INTO "meta" VALUES('v_sweep','host_memory_bytes','bytes','memory of one host; 0: the cluster does not say');
+INSERT INTO "meta" VALUES('v_sweep','id','count','number of the run in this file');
+INSERT INTO "meta" VALUES('v_sweep','idle_s','s','neither compute nor communication runs');
+INSERT INTO "meta" VALUES('v_sweep','memcpy_s','s','part of idle_s in which only host-device copies run');
+INSERT INTO "meta" VALUES('v_sweep','memory_capacity_bytes','bytes','memory of one GPU as the driver reports it');
+INSERT INTO "meta" VALUES('v_sweep','memory_over_bytes','bytes','by how much the device peak exceeds the capacity; 0: it fits');
+INSERT INTO "meta" VALUES('v_sweep','mfu','1','model FLOP/s over dense peak, by mfu_convention');
+INSERT INTO "meta" VALUES('v_sweep','mfu_convention','text','how model FLOPs are counted for mfu');
+INSERT INTO "meta" VALUES('v_sweep','micro_batch','count','sequences per GPU and microbatch');
+INSERT INTO "meta" VALUES('v_sweep','model','text','network architecture');
+INSERT INTO "meta" VALUES('v_sweep','model_version','count','moves when the same input gives other numbers');
+INSERT INTO "meta" VALUES('v_sweep','n_gpus','count','GPUs of the job');
+INSERT INTO "meta" VALUES('v_sweep','n_nodes','count','hosts of the job');
+INSERT INTO "meta" VALUES('v_sweep','optimizer_s','s','optimizer phase');
+INSERT INTO "meta" VALUES('v_sweep','overlap_fraction','1','1 - exposed_comm_s / comm_s; 0 without communication');
+INSERT INTO "meta" VALUES('v_sweep','parameters','count','parameters of the model');
+INSERT INTO "meta" VALUES('v_sweep','peak_active_bytes','bytes','most that the program holds allocated');
+INSERT INTO "meta" VALUES('v_sweep','peak_allocated_bytes','bytes','as max_memory_allocated: what is freed counts no longer, though a stream may still use it');
+INSERT INTO "meta" VALUES('v_sweep','peak_at','text','what was allocated when the active peak was reached');
+INSERT INTO "meta" VALUES('v_sweep','peak_device_bytes','bytes','reserved, context, communicators and workspaces');
+INSERT INTO "meta" VALUES('v_sweep','peak_host_bytes','bytes','training states that offload keeps in the memory of one host');
+INSERT INTO "meta" VALUES('v_sweep','peak_operation','text','kernels or collective that the allocation is for');
+INSERT INTO "meta" VALUES('v_sweep','peak_phase','text','phase of the step in which that is');
+INSERT INTO "meta" VALUES('v_sweep','peak_reserved_bytes','bytes','most that the caching allocator holds of the driver');
+INSERT INTO "meta" VALUES('v_sweep','peak_time_s','s','when, after the host began the step');
+INSERT INTO "meta" VALUES('v_sweep','peak_unit','text','FSDP unit whose operations those are');
+INSERT INTO "meta" VALUES('v_sweep','policy','text','how the training state is sharded: fsdp2, ...');
+INSERT INTO "meta" VALUES('v_sweep','position','count','order of the points of a sweep, from 0');
+INSERT INTO "meta" VALUES('v_sweep','reason','text','why it is invalid or failed; else empty');
+INSERT INTO "meta" VALUES('v_sweep','seq_len','tokens','tokens of a sequence');
+INSERT INTO "meta" VALUES('v_sweep','settings','text','values of the swept keys, a JSON object of texts');
+INSERT INTO "meta" VALUES('v_sweep','state','text','pending, done, invalid (configuration) or failed (crash)');
+INSERT INTO "meta" VALUES('v_sweep','step_time_s','s','end of one optimizer step to the end of the next, slowest rank class');
+INSERT INTO "meta" VALUES('v_sweep','sweep_id','count','sweep.id');
+INSERT INTO "meta" VALUES('v_sweep','tflops_per_gpu','TFLOP/s','model FLOPs per second and GPU, 1e12');
+INSERT INTO "meta" VALUES('v_sweep','tokens_per_s','tokens/s','tokens of the whole job per second');
+INSERT INTO "meta" VALUES('v_sweep','tokens_per_s_per_gpu','tokens/s','tokens per second and GPU');
+INSERT INTO "meta" VALUES('v_sweep','tokens_per_step','tokens','tokens of the whole job in a step');
+INSERT INTO "meta" VALUES('warning','message','text','what the run warned of');
+INSERT INTO "meta" VALUES('warning','position','count','order of the rows of a run, from 0');
+INSERT INTO "meta" VALUES('warning','run_id','count','run.id');
+CREATE TABLE metric (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ name TEXT NOT NULL,
+ value REAL NOT NULL CONSTRAINT "value is finite" CHECK (abs(value) <= 1.7976931348623157e308),
+ unit TEXT NOT NULL,
+ PRIMARY KEY (run_id, name)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "metric" VALUES(1,'alloc_retries',0.0,'1');
+INSERT INTO "metric" VALUES(1,'alloc_retry_s',0.0,'s');
+INSERT INTO "metric" VALUES(1,'backward_s',2.4031855e-05,'s');
+INSERT INTO "metric" VALUES(1,'comm_bytes_per_gpu',32564.0,'bytes');
+INSERT INTO "metric" VALUES(1,'comm_s',3.2564e-05,'s');
+INSERT INTO "metric" VALUES(1,'comm_wait_s',0.0,'s');
+INSERT INTO "metric" VALUES(1,'compute_s',2.687e-09,'s');
+INSERT INTO "metric" VALUES(1,'copy_s',2.46e-10,'s');
+INSERT INTO "metric" VALUES(1,'events',91.0,'count');
+INSERT INTO "metric" VALUES(1,'exposed_comm_fraction',9.99917486139544675616e-01,'1');
+INSERT INTO "metric" VALUES(1,'exposed_comm_s',3.2561539e-05,'s');
+INSERT INTO "metric" VALUES(1,'first_step_peak_active_bytes',112640.0,'bytes');
+INSERT INTO "metric" VALUES(1,'first_step_peak_reserved_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(1,'fits',1.0,'bool');
+INSERT INTO "metric" VALUES(1,'forward_s',8.528198e-06,'s');
+INSERT INTO "metric" VALUES(1,'gpus_per_node',2.0,'count');
+INSERT INTO "metric" VALUES(1,'grad_accum',1.0,'count');
+INSERT INTO "metric" VALUES(1,'hfu',5.33002074116547402971e-05,'1');
+INSERT INTO "metric" VALUES(1,'host_memory_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(1,'idle_s',0.0,'s');
+INSERT INTO "metric" VALUES(1,'memcpy_s',0.0,'s');
+INSERT INTO "metric" VALUES(1,'memory_capacity_bytes',80000000000.0,'bytes');
+INSERT INTO "metric" VALUES(1,'memory_over_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(1,'mfu',5.33002074116547402971e-05,'1');
+INSERT INTO "metric" VALUES(1,'micro_batch',1.0,'count');
+INSERT INTO "metric" VALUES(1,'n_gpus',2.0,'count');
+INSERT INTO "metric" VALUES(1,'n_nodes',1.0,'count');
+INSERT INTO "metric" VALUES(1,'optimizer_s',4.173e-09,'s');
+INSERT INTO "metric" VALUES(1,'overlap_fraction',7.55742537771331157614e-05,'1');
+INSERT INTO "metric" VALUES(1,'parameters',8528.0,'count');
+INSERT INTO "metric" VALUES(1,'peak_active_bytes',156672.0,'bytes');
+INSERT INTO "metric" VALUES(1,'peak_allocated_bytes',156672.0,'bytes');
+INSERT INTO "metric" VALUES(1,'peak_device_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(1,'peak_host_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(1,'peak_reserved_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(1,'peak_time_s',0.0,'s');
+INSERT INTO "metric" VALUES(1,'seq_len',32.0,'tokens');
+INSERT INTO "metric" VALUES(1,'step_time_s',3.2564226e-05,'s');
+INSERT INTO "metric" VALUES(1,'tflops_per_gpu',5.33002074116547402971e-02,'TFLOP/s');
+INSERT INTO "metric" VALUES(1,'tokens_per_s',1.96534688096072059125e+06,'tokens/s');
+INSERT INTO "metric" VALUES(1,'tokens_per_s_per_gpu',9.82673440480360295586e+05,'tokens/s');
+INSERT INTO "metric" VALUES(1,'tokens_per_step',64.0,'tokens');
+INSERT INTO "metric" VALUES(2,'alloc_retries',0.0,'1');
+INSERT INTO "metric" VALUES(2,'alloc_retry_s',0.0,'s');
+INSERT INTO "metric" VALUES(2,'backward_s',2.4031695e-05,'s');
+INSERT INTO "metric" VALUES(2,'comm_bytes_per_gpu',32564.0,'bytes');
+INSERT INTO "metric" VALUES(2,'comm_s',3.2564e-05,'s');
+INSERT INTO "metric" VALUES(2,'comm_wait_s',0.0,'s');
+INSERT INTO "metric" VALUES(2,'compute_s',4.842e-09,'s');
+INSERT INTO "metric" VALUES(2,'copy_s',2.48e-10,'s');
+INSERT INTO "metric" VALUES(2,'events',91.0,'count');
+INSERT INTO "metric" VALUES(2,'exposed_comm_fraction',9.99851309225037288008e-01,'1');
+INSERT INTO "metric" VALUES(2,'exposed_comm_s',3.2559384e-05,'s');
+INSERT INTO "metric" VALUES(2,'first_step_peak_active_bytes',198656.0,'bytes');
+INSERT INTO "metric" VALUES(2,'first_step_peak_reserved_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(2,'fits',1.0,'bool');
+INSERT INTO "metric" VALUES(2,'forward_s',8.528358e-06,'s');
+INSERT INTO "metric" VALUES(2,'gpus_per_node',2.0,'count');
+INSERT INTO "metric" VALUES(2,'grad_accum',1.0,'count');
+INSERT INTO "metric" VALUES(2,'hfu',1.06600414823309480594e-04,'1');
+INSERT INTO "metric" VALUES(2,'host_memory_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(2,'idle_s',0.0,'s');
+INSERT INTO "metric" VALUES(2,'memcpy_s',0.0,'s');
+INSERT INTO "metric" VALUES(2,'memory_capacity_bytes',80000000000.0,'bytes');
+INSERT INTO "metric" VALUES(2,'memory_over_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(2,'mfu',1.06600414823309480594e-04,'1');
+INSERT INTO "metric" VALUES(2,'micro_batch',2.0,'count');
+INSERT INTO "metric" VALUES(2,'n_gpus',2.0,'count');
+INSERT INTO "metric" VALUES(2,'n_nodes',1.0,'count');
+INSERT INTO "metric" VALUES(2,'optimizer_s',4.173e-09,'s');
+INSERT INTO "metric" VALUES(2,'overlap_fraction',1.41751627564135063153e-04,'1');
+INSERT INTO "metric" VALUES(2,'parameters',8528.0,'count');
+INSERT INTO "metric" VALUES(2,'peak_active_bytes',242688.0,'bytes');
+INSERT INTO "metric" VALUES(2,'peak_allocated_bytes',242688.0,'bytes');
+INSERT INTO "metric" VALUES(2,'peak_device_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(2,'peak_host_bytes',0.0,'bytes');
+INSERT INTO "metric" VALUES(2,'peak_reserved_bytes',6291456.0,'bytes');
+INSERT INTO "metric" VALUES(2,'peak_time_s',0.0,'s');
+INSERT INTO "metric" VALUES(2,'seq_len',32.0,'tokens');
+INSERT INTO "metric" VALUES(2,'step_time_s',3.2564226e-05,'s');
+INSERT INTO "metric" VALUES(2,'tflops_per_gpu',1.06600414823309480594e-01,'TFLOP/s');
+INSERT INTO "metric" VALUES(2,'tokens_per_s',3.93069376192144118251e+06,'tokens/s');
+INSERT INTO "metric" VALUES(2,'tokens_per_s_per_gpu',1.96534688096072059125e+06,'tokens/s');
+INSERT INTO "metric" VALUES(2,'tokens_per_step',128.0,'tokens');
+CREATE TABLE run (
+ id INTEGER NOT NULL PRIMARY KEY,
+ created_utc TEXT NOT NULL,
+ fsdpsim_version TEXT NOT NULL,
+ model_version INTEGER NOT NULL,
+ config_hash TEXT NOT NULL,
+ fingerprint TEXT NOT NULL,
+ model TEXT NOT NULL,
+ cluster TEXT NOT NULL,
+ n_gpus INTEGER NOT NULL,
+ step_time_s REAL NOT NULL CONSTRAINT "step_time_s is finite" CHECK (abs(step_time_s) <= 1.7976931348623157e308),
+ tokens_per_s REAL NOT NULL CONSTRAINT "tokens_per_s is finite" CHECK (abs(tokens_per_s) <= 1.7976931348623157e308),
+ tokens_per_s_per_gpu REAL NOT NULL CONSTRAINT "tokens_per_s_per_gpu is finite" CHECK (abs(tokens_per_s_per_gpu) <= 1.7976931348623157e308),
+ mfu REAL CONSTRAINT "mfu is finite" CHECK (abs(mfu) <= 1.7976931348623157e308),
+ hfu REAL CONSTRAINT "hfu is finite" CHECK (abs(hfu) <= 1.7976931348623157e308),
+ tflops_per_gpu REAL CONSTRAINT "tflops_per_gpu is finite" CHECK (abs(tflops_per_gpu) <= 1.7976931348623157e308),
+ compute_s REAL NOT NULL CONSTRAINT "compute_s is finite" CHECK (abs(compute_s) <= 1.7976931348623157e308),
+ comm_s REAL NOT NULL CONSTRAINT "comm_s is finite" CHECK (abs(comm_s) <= 1.7976931348623157e308),
+ comm_wait_s REAL NOT NULL CONSTRAINT "comm_wait_s is finite" CHECK (abs(comm_wait_s) <= 1.7976931348623157e308),
+ copy_s REAL NOT NULL CONSTRAINT "copy_s is finite" CHECK (abs(copy_s) <= 1.7976931348623157e308),
+ exposed_comm_s REAL NOT NULL CONSTRAINT "exposed_comm_s is finite" CHECK (abs(exposed_comm_s) <= 1.7976931348623157e308),
+ idle_s REAL NOT NULL CONSTRAINT "idle_s is finite" CHECK (abs(idle_s) <= 1.7976931348623157e308),
+ memcpy_s REAL NOT NULL CONSTRAINT "memcpy_s is finite" CHECK (abs(memcpy_s) <= 1.7976931348623157e308),
+ exposed_comm_fraction REAL NOT NULL CONSTRAINT "exposed_comm_fraction is finite" CHECK (abs(exposed_comm_fraction) <= 1.7976931348623157e308),
+ overlap_fraction REAL NOT NULL CONSTRAINT "overlap_fraction is finite" CHECK (abs(overlap_fraction) <= 1.7976931348623157e308),
+ peak_active_bytes INTEGER NOT NULL,
+ peak_reserved_bytes INTEGER NOT NULL,
+ peak_device_bytes INTEGER NOT NULL,
+ memory_capacity_bytes INTEGER NOT NULL,
+ fits INTEGER NOT NULL CONSTRAINT "fits is 0 or 1" CHECK (fits IN (0, 1)),
+ comm_bytes_per_gpu REAL NOT NULL CONSTRAINT "comm_bytes_per_gpu is finite" CHECK (abs(comm_bytes_per_gpu) <= 1.7976931348623157e308),
+ bottleneck TEXT NOT NULL,
+ events INTEGER NOT NULL,
+ config_name TEXT NOT NULL,
+ policy TEXT NOT NULL,
+ gpu TEXT NOT NULL,
+ n_nodes INTEGER NOT NULL,
+ gpus_per_node INTEGER NOT NULL,
+ parameters INTEGER NOT NULL,
+ seq_len INTEGER NOT NULL,
+ micro_batch INTEGER NOT NULL,
+ grad_accum INTEGER NOT NULL,
+ tokens_per_step INTEGER NOT NULL,
+ mfu_convention TEXT NOT NULL,
+ forward_s REAL NOT NULL CONSTRAINT "forward_s is finite" CHECK (abs(forward_s) <= 1.7976931348623157e308),
+ backward_s REAL NOT NULL CONSTRAINT "backward_s is finite" CHECK (abs(backward_s) <= 1.7976931348623157e308),
+ optimizer_s REAL NOT NULL CONSTRAINT "optimizer_s is finite" CHECK (abs(optimizer_s) <= 1.7976931348623157e308),
+ first_step_peak_active_bytes INTEGER NOT NULL,
+ peak_allocated_bytes INTEGER NOT NULL,
+ first_step_peak_reserved_bytes INTEGER NOT NULL,
+ alloc_retries REAL NOT NULL CONSTRAINT "alloc_retries is finite" CHECK (abs(alloc_retries) <= 1.7976931348623157e308),
+ alloc_retry_s REAL NOT NULL CONSTRAINT "alloc_retry_s is finite" CHECK (abs(alloc_retry_s) <= 1.7976931348623157e308),
+ memory_over_bytes INTEGER NOT NULL,
+ peak_host_bytes INTEGER NOT NULL,
+ host_memory_bytes INTEGER NOT NULL,
+ peak_at TEXT NOT NULL,
+ peak_phase TEXT NOT NULL,
+ peak_unit TEXT NOT NULL,
+ peak_operation TEXT NOT NULL,
+ peak_time_s REAL NOT NULL CONSTRAINT "peak_time_s is finite" CHECK (abs(peak_time_s) <= 1.7976931348623157e308)
+) STRICT;
+INSERT INTO "run" VALUES(1,'2026-11-30T03:35:42Z','0.1.0',1,'ca14ec0eb79e3f4631d4af83897e0fd9','54fbfe08dca4f212','two-blocks','ideal-2x1gbs',2,3.2564226e-05,1.96534688096072059125e+06,9.82673440480360295586e+05,5.33002074116547402971e-05,5.33002074116547402971e-05,5.33002074116547402971e-02,2.687e-09,3.2564e-05,0.0,2.46e-10,3.2561539e-05,0.0,0.0,9.99917486139544675616e-01,7.55742537771331157614e-05,156672,6291456,6291456,80000000000,1,32564.0,'scale-up out (ideal)',91,'two-blocks','fsdp2','ideal-gpu',1,2,8528,32,1,1,64,'torchtitan',8.528198e-06,2.4031855e-05,4.173e-09,112640,156672,6291456,0.0,0.0,0,0,0,'backward_temp(loss)','backward','outside units','loss.backward',0.0);
+INSERT INTO "run" VALUES(2,'2026-11-30T03:35:42Z','0.1.0',1,'3e42d58f6562373f6f69a4f02000bd77','c3606a9453c6dc7e','two-blocks','ideal-2x1gbs',2,3.2564226e-05,3.93069376192144118251e+06,1.96534688096072059125e+06,1.06600414823309480594e-04,1.06600414823309480594e-04,1.06600414823309480594e-01,4.842e-09,3.2564e-05,0.0,2.48e-10,3.2559384e-05,0.0,0.0,9.99851309225037288008e-01,1.41751627564135063153e-04,242688,6291456,6291456,80000000000,1,32564.0,'scale-up out (ideal)',91,'two-blocks','fsdp2','ideal-gpu',1,2,8528,32,2,1,128,'torchtitan',8.528358e-06,2.4031695e-05,4.173e-09,198656,242688,6291456,0.0,0.0,0,0,0,'backward_temp(loss)','backward','outside units','loss.backward',0.0);
+CREATE TABLE run_config (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ key TEXT NOT NULL,
+ value TEXT NOT NULL,
+ origin TEXT NOT NULL,
+ PRIMARY KEY (run_id, key)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "run_config" VALUES(1,179,'fsdp.api','fsdp2','default');
+INSERT INTO "run_config" VALUES(1,227,'nodes','1','cluster''s default');
+INSERT INTO "run_config" VALUES(1,141,'train.micro_batch','1','<command line>');
+INSERT INTO "run_config" VALUES(1,140,'train.seq_len','32','two-blocks.yaml');
+INSERT INTO "run_config" VALUES(2,179,'fsdp.api','fsdp2','default');
+INSERT INTO "run_config" VALUES(2,227,'nodes','1','cluster''s default');
+INSERT INTO "run_config" VALUES(2,141,'train.micro_batch','2','<command line>');
+INSERT INTO "run_config" VALUES(2,140,'train.seq_len','32','two-blocks.yaml');
+CREATE TABLE sweep (
+ id INTEGER NOT NULL PRIMARY KEY,
+ created_utc TEXT NOT NULL,
+ fsdpsim_version TEXT NOT NULL,
+ name TEXT NOT NULL,
+ definition_hash TEXT NOT NULL,
+ keys TEXT NOT NULL,
+ point_count INTEGER NOT NULL,
+ UNIQUE (definition_hash)
+) STRICT;
+INSERT INTO "sweep" VALUES(1,'2026-11-30T03:35:42Z','0.1.0','two-blocks','e2a95fdc447337b267b6037d63d2fa1d','["train.micro_batch"]',3);
+CREATE TABLE sweep_point (
+ sweep_id INTEGER NOT NULL REFERENCES sweep (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ settings TEXT NOT NULL,
+ config_hash TEXT NOT NULL,
+ state TEXT NOT NULL,
+ reason TEXT NOT NULL,
+ run_id INTEGER REFERENCES run (id) ON DELETE SET NULL,
+ CONSTRAINT "state is known" CHECK (state IN ('pending', 'done', 'invalid', 'failed')),
+ PRIMARY KEY (sweep_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "sweep_point" VALUES(1,0,'{"train.micro_batch": "1"}','ca14ec0eb79e3f4631d4af83897e0fd9','done','',1);
+INSERT INTO "sweep_point" VALUES(1,1,'{"train.micro_batch": "2"}','3e42d58f6562373f6f69a4f02000bd77','done','',2);
+INSERT INTO "sweep_point" VALUES(1,2,'{"train.micro_batch": "70000"}','','invalid','''micro_batch'' must be an integer from 1 to 65536, not ''70000''',NULL);
+CREATE TABLE unit_time (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ name TEXT NOT NULL,
+ parameters INTEGER NOT NULL,
+ forward_s REAL NOT NULL CONSTRAINT "forward_s is finite" CHECK (abs(forward_s) <= 1.7976931348623157e308),
+ backward_s REAL NOT NULL CONSTRAINT "backward_s is finite" CHECK (abs(backward_s) <= 1.7976931348623157e308),
+ all_gather_s REAL NOT NULL CONSTRAINT "all_gather_s is finite" CHECK (abs(all_gather_s) <= 1.7976931348623157e308),
+ reduce_scatter_s REAL NOT NULL CONSTRAINT "reduce_scatter_s is finite" CHECK (abs(reduce_scatter_s) <= 1.7976931348623157e308),
+ exposed_s REAL NOT NULL CONSTRAINT "exposed_s is finite" CHECK (abs(exposed_s) <= 1.7976931348623157e308),
+ PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "unit_time" VALUES(1,0,'embed_tokens',1536,2.1e-11,4.1e-11,3.072e-06,3.072e-06,6.143969e-06);
+INSERT INTO "unit_time" VALUES(1,1,'layers.0',2720,3.33e-10,6.7e-10,5.44e-06,5.44e-06,1.0879944e-05);
+INSERT INTO "unit_time" VALUES(2,0,'embed_tokens',1536,2.5e-11,4.4e-11,3.072e-06,3.072e-06,6.143969e-06);
+INSERT INTO "unit_time" VALUES(2,1,'layers.0',2720,6.1e-10,1.235e-09,5.44e-06,5.44e-06,1.0879939e-05);
+CREATE TABLE warning (
+ run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+ position INTEGER NOT NULL,
+ message TEXT NOT NULL,
+ PRIMARY KEY (run_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_by_config ON run (config_hash);
+CREATE INDEX point_failed ON sweep_point (config_hash) WHERE state = 'failed';
+CREATE VIEW v_sweep AS SELECT p.sweep_id, p.position, p.settings, p.state, p.reason, run.*
+FROM sweep_point AS p LEFT JOIN run ON run.id = p.run_id;
+CREATE VIEW v_runs AS SELECT run.*,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('nodes', 'nodes') ORDER BY length(c.key) LIMIT 1) AS nodes,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.global_batch', 'train.global_batch') ORDER BY length(c.key) LIMIT 1) AS global_batch,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.optimizer.name', 'train.optimizer.name') ORDER BY length(c.key) LIMIT 1) AS optimizer,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.activation_checkpointing', 'train.activation_checkpointing') ORDER BY length(c.key) LIMIT 1) AS activation_checkpointing,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.precision.param_dtype', 'train.precision.param_dtype') ORDER BY length(c.key) LIMIT 1) AS param_dtype,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.precision.reduce_dtype', 'train.precision.reduce_dtype') ORDER BY length(c.key) LIMIT 1) AS reduce_dtype,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('train.compile', 'train.compile') ORDER BY length(c.key) LIMIT 1) AS compile,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.dp_replicate', 'mesh.dp_replicate') ORDER BY length(c.key) LIMIT 1) AS dp_replicate,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.dp_shard', 'mesh.dp_shard') ORDER BY length(c.key) LIMIT 1) AS dp_shard,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.tp', 'mesh.tp') ORDER BY length(c.key) LIMIT 1) AS tp,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.pp', 'mesh.pp') ORDER BY length(c.key) LIMIT 1) AS pp,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.cp', 'mesh.cp') ORDER BY length(c.key) LIMIT 1) AS cp,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('mesh.ep', 'mesh.ep') ORDER BY length(c.key) LIMIT 1) AS ep,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('fsdp.api', 'fsdp.api') ORDER BY length(c.key) LIMIT 1) AS api,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('fsdp.wrap', 'fsdp.wrap') ORDER BY length(c.key) LIMIT 1) AS wrap,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('fsdp.reshard_after_forward', 'fsdp.reshard_after_forward') ORDER BY length(c.key) LIMIT 1) AS reshard_after_forward,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('fsdp.forward_prefetch', 'fsdp.forward_prefetch') ORDER BY length(c.key) LIMIT 1) AS forward_prefetch,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('fsdp.backward_prefetch', 'fsdp.backward_prefetch') ORDER BY length(c.key) LIMIT 1) AS backward_prefetch,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('cluster.host.nics.bandwidth', 'cluster.host.nics.link.bandwidth') ORDER BY length(c.key) LIMIT 1) AS nic_bandwidth,
+ (SELECT CAST(c.value AS INTEGER) FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('simulate.seed', 'simulate.seed') ORDER BY length(c.key) LIMIT 1) AS seed,
+ (SELECT c.value FROM run_config AS c WHERE c.run_id = run.id AND c.key IN ('simulate.network', 'simulate.network') ORDER BY length(c.key) LIMIT 1) AS network
+FROM run;
+COMMIT;
