@@ -3,8 +3,8 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/condition.h"
 #include "report/report_estimate.h"
+#include "run/condition.h"
 
 /* 0 without --budget. */
 static enum status read_budget(struct command *command, double *bytes)

@@ -5,11 +5,11 @@
 #include "base/shown_text.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
-#include "cli/condition.h"
 #include "cli/new_file.h"
 #include "cli/run_trace.h"
 #include "cli/run_why.h"
 #include "report/report.h"
+#include "run/condition.h"
 #include "store/store.h"
 
 struct runs {
@@ -27,8 +27,8 @@ static enum status read_conditions(struct command *command, struct runs *runs)
     enum status status = STATUS_OK;
     runs->conditions = ARENA_ARRAY(&command->arena, struct condition, texts->count);
     for (int32_t k = 0; k < texts->count; k++) {
-        const enum status one =
-            condition_parse(&command->arena, texts->items[k], &runs->conditions[k], &command->diag);
+        const enum status one = condition_parse(&command->arena, "--assert", texts->items[k],
+                                                &runs->conditions[k], &command->diag);
         status = one != STATUS_OK ? one : status;
     }
     return status;

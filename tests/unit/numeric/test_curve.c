@@ -107,7 +107,10 @@ static const struct check_case curve_cases[] = {{"Steffen by hand", test_steffen
 int main(int argc, char **argv)
 {
     numeric_init();
-    const struct check_suite suites[] = {
-        {"curve", curve_cases}, {"fit", fit_cases}, {"minimum", minimum_cases}, {0}};
+    const struct check_suite suites[] = {{"curve", curve_cases},
+                                         {"fit", fit_cases},
+                                         {"minimum", minimum_cases},
+                                         {"root", root_cases},
+                                         {0}};
     return check_main(argc, argv, suites);
 }

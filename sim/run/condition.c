@@ -1,14 +1,16 @@
-/* cli/condition.c: see condition.h. */
-#include "cli/condition.h"
+/* run/condition.c: see condition.h. */
+#include "run/condition.h"
 
 #include <string.h>
 
 #include "base/strbuf.h"
 #include "base/units.h"
 
-static enum status refuse(struct diag *diag, const char *text, const char *hint, const char *what)
+static enum status refuse(struct diag *diag, const struct condition *condition, const char *hint,
+                          const char *what)
 {
-    diag_add(diag, DIAG_ERROR, NO_PLACE, hint, "--assert '%s': %s", text, what);
+    diag_add(diag, DIAG_ERROR, NO_PLACE, hint, "%s '%s': %s", condition->option, condition->text,
+             what);
     return STATUS_INPUT;
 }
 
@@ -45,8 +47,8 @@ static size_t read_comparison(const char *text, enum comparison *comparison)
     return 0;
 }
 
-static enum status find_metric(struct arena *arena, const char *text, const char *name,
-                               struct condition *condition, struct diag *diag)
+static enum status find_metric(struct arena *arena, const char *name, struct condition *condition,
+                               struct diag *diag)
 {
     condition->metric = outcome_metric(name);
     if (condition->metric != NULL)
@@ -61,17 +63,17 @@ static enum status find_metric(struct arena *arena, const char *text, const char
     const char *nearest = nearest_name(name, names);
     const char *hint = nearest != NULL ? arena_printf(arena, "did you mean '%s'?", nearest)
                                        : "metrics are the scalar keys of 'fsdpsim run --json'";
-    return refuse(diag, text, hint, arena_printf(arena, "there is no metric '%s'", name));
+    return refuse(diag, condition, hint, arena_printf(arena, "there is no metric '%s'", name));
 }
 
-static enum status read_quantity(struct arena *arena, const char *text, const char *value,
-                                 enum dimension dimension, struct condition *condition,
-                                 struct diag *diag)
+static enum status read_quantity(struct arena *arena, const char *value, enum dimension dimension,
+                                 struct condition *condition, struct diag *diag)
 {
     const enum unit_error error = units_parse(value, dimension, &condition->value, NULL);
     if (error == UNIT_OK)
         return STATUS_OK;
-    return refuse(diag, text, arena_printf(arena, "accepted units: %s", units_accepted(dimension)),
+    return refuse(diag, condition,
+                  arena_printf(arena, "accepted units: %s", units_accepted(dimension)),
                   error == UNIT_MISSING
                       ? arena_printf(arena, "'%s' needs a unit", value)
                       : arena_printf(arena, "'%s' is not %s", value,
@@ -90,17 +92,17 @@ bool text_to_fraction(struct arena *arena, const char *text, double *fraction)
 }
 
 /* `mfu>40` means 40 %, and would never hold. */
-static enum status read_fraction(struct arena *arena, const char *text, const char *value,
+static enum status read_fraction(struct arena *arena, const char *value,
                                  struct condition *condition, struct diag *diag)
 {
     if (!text_to_fraction(arena, value, &condition->value))
-        return refuse(diag, text, "a fraction, as 0.05 or 5%",
+        return refuse(diag, condition, "a fraction, as 0.05 or 5%",
                       arena_printf(arena, "'%s' is not a fraction", value));
     const bool is_percent = value[strlen(value) - 1] == '%';
     if (is_percent || (condition->value >= 0.0 && condition->value <= 1.0))
         return STATUS_OK;
     const bool is_meant_percent = condition->value > 1.0;
-    return refuse(diag, text,
+    return refuse(diag, condition,
                   is_meant_percent
                       ? arena_printf(arena, "write %s%% or %.10g", value, condition->value / 100.0)
                       : NULL,
@@ -113,34 +115,35 @@ static bool is_count(const char *unit)
     return strcmp(unit, "count") == 0;
 }
 
-static enum status read_number(struct arena *arena, const char *text, const char *value,
-                               struct condition *condition, struct diag *diag)
+static enum status read_number(struct arena *arena, const char *value, struct condition *condition,
+                               struct diag *diag)
 {
     const char *unit = condition->metric->unit;
     if (strcmp(unit, "bytes") == 0)
-        return read_quantity(arena, text, value, DIM_BYTES, condition, diag);
+        return read_quantity(arena, value, DIM_BYTES, condition, diag);
     if (strcmp(unit, "s") == 0)
-        return read_quantity(arena, text, value, DIM_TIME, condition, diag);
+        return read_quantity(arena, value, DIM_TIME, condition, diag);
     if (strcmp(unit, "1") == 0)
-        return read_fraction(arena, text, value, condition, diag);
+        return read_fraction(arena, value, condition, diag);
     if (text_to_double(value, &condition->value))
         return STATUS_OK;
-    return refuse(diag, text, is_count(unit) ? NULL : arena_printf(arena, "a number, in %s", unit),
+    return refuse(diag, condition,
+                  is_count(unit) ? NULL : arena_printf(arena, "a number, in %s", unit),
                   arena_printf(arena, "'%s' is not a number", value));
 }
 
-static enum status read_word(struct arena *arena, const char *text, const char *value,
-                             struct condition *condition, struct diag *diag)
+static enum status read_word(struct arena *arena, const char *value, struct condition *condition,
+                             struct diag *diag)
 {
     const bool is_bool = condition->metric->kind == METRIC_BOOL;
     if (condition->comparison != COMPARE_EQUAL && condition->comparison != COMPARE_NOT_EQUAL)
         return refuse(
-            diag, text, NULL,
+            diag, condition, NULL,
             arena_printf(arena, "'%s' is no number: use == or !=", condition->metric->name));
     condition->word = value;
     condition->value = strcmp(value, "true") == 0 ? 1.0 : 0.0;
     if (is_bool && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return refuse(diag, text, NULL,
+        return refuse(diag, condition, NULL,
                       arena_printf(arena, "'%s' is neither true nor false", value));
     return STATUS_OK;
 }
@@ -153,21 +156,22 @@ static enum status parse_bare(struct arena *arena, const char *text, struct cond
     const char *rest = text + (is_negated ? 1 : 0);
     const char *name = trimmed(arena, rest, strlen(rest));
     if (strchr(name, '=') != NULL)
-        return refuse(diag, text, NULL, "compare with ==, not =");
-    const enum status status = find_metric(arena, text, name, condition, diag);
+        return refuse(diag, condition, NULL, "compare with ==, not =");
+    const enum status status = find_metric(arena, name, condition, diag);
     if (status != STATUS_OK)
         return status;
     if (condition->metric->kind != METRIC_BOOL)
-        return refuse(diag, text, "as in 'peak_device_bytes<80GiB'", "it compares with nothing");
+        return refuse(diag, condition, "as in 'peak_device_bytes<80GiB'",
+                      "it compares with nothing");
     condition->comparison = COMPARE_EQUAL;
     condition->value = is_negated ? 0.0 : 1.0;
     return STATUS_OK;
 }
 
-enum status condition_parse(struct arena *arena, const char *text, struct condition *condition,
-                            struct diag *diag)
+enum status condition_parse(struct arena *arena, const char *option, const char *text,
+                            struct condition *condition, struct diag *diag)
 {
-    *condition = (struct condition){.text = text};
+    *condition = (struct condition){.option = option, .text = text};
     size_t at = 0, length = 0;
     while (text[at] != '\0') {
         length = read_comparison(text + at, &condition->comparison);
@@ -177,14 +181,14 @@ enum status condition_parse(struct arena *arena, const char *text, struct condit
     }
     if (length == 0)
         return parse_bare(arena, text, condition, diag);
-    const enum status status = find_metric(arena, text, trimmed(arena, text, at), condition, diag);
+    const enum status status = find_metric(arena, trimmed(arena, text, at), condition, diag);
     if (status != STATUS_OK)
         return status;
     const char *rest = text + at + length;
     const char *value = trimmed(arena, rest, strlen(rest));
     if (condition->metric->kind == METRIC_BOOL || condition->metric->kind == METRIC_TEXT)
-        return read_word(arena, text, value, condition, diag);
-    return read_number(arena, text, value, condition, diag);
+        return read_word(arena, value, condition, diag);
+    return read_number(arena, value, condition, diag);
 }
 
 bool condition_holds(const struct condition *condition, const struct outcome *outcome)

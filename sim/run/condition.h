@@ -1,13 +1,14 @@
 /*
- * cli/condition.h: what `--assert` takes: a metric of the outcome, compared with a value.
+ * run/condition.h: what `--assert` and `--until` take: a metric of the outcome, compared with a
+ * value.
  *
  *   fits    !fits    peak_device_bytes<80GiB    exposed_comm_fraction<=5%    step_time_s<1.2s
  *
  * Metrics in bytes, seconds or bytes per second need a unit; fractions are plain (0…1) or in
  * percent.
  */
-#ifndef FSDPSIM_CLI_CONDITION_H
-#define FSDPSIM_CLI_CONDITION_H
+#ifndef FSDPSIM_RUN_CONDITION_H
+#define FSDPSIM_RUN_CONDITION_H
 
 #include <stdbool.h>
 
@@ -26,14 +27,15 @@ enum comparison {
 };
 
 struct condition {
-    const char *text; /* as the user wrote it */
+    const char *option; /* "--assert": for messages */
+    const char *text;   /* as the user wrote it */
     const struct metric *metric;
     enum comparison comparison;
     double value;
     const char *word; /* of a metric that is text */
 };
 
-MUST_CHECK enum status condition_parse(struct arena *arena, const char *text,
+MUST_CHECK enum status condition_parse(struct arena *arena, const char *option, const char *text,
                                        struct condition *condition, struct diag *diag);
 /* Whether it holds; a metric without a value (mfu under fp8) fails every condition. */
 bool condition_holds(const struct condition *condition, const struct outcome *outcome);
