@@ -10,8 +10,8 @@
  * lost, the others go to another worker, and a new worker takes its place. When the parent ends,
  * however it does, its pipes close and the workers leave.
  *
- * Signals that ask the process group to stop (SIGINT, SIGTERM, SIGHUP) are for the parent; workers
- * ignore them.
+ * Signals that ask the process group to stop (SIGINT, SIGTERM, SIGHUP, and SIGUSR1, which batch
+ * systems send before time is up) are for the parent; workers ignore them.
  */
 #ifndef FSDPSIM_STUDY_POOL_H
 #define FSDPSIM_STUDY_POOL_H
@@ -51,8 +51,8 @@ void pool_free(struct pool *pool);
 
 /* Processors that are online. */
 int32_t pool_default_workers(void);
-/* From now on SIGINT, SIGTERM and SIGHUP (where it is not ignored) are counted; the second leaves
-   the process at once with `exit_code`. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 (where they are not ignored) are counted; the
+   second leaves the process at once with `exit_code`. */
 void pool_catch_signals(int exit_code);
 int pool_signals_caught(void);
 

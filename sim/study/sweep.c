@@ -100,6 +100,14 @@ static int64_t give_next(void *context)
     return loop->next < loop->count ? loop->next++ : -1;
 }
 
+/* What is there is stored at once: whoever asks may not wait for what is in flight. */
+static void stop(struct loop *loop)
+{
+    if (!loop->sweep->is_stopped)
+        flush(loop);
+    loop->sweep->is_stopped = true;
+}
+
 static bool goes_on(void *context)
 {
     struct loop *loop = context;
@@ -108,7 +116,7 @@ static bool goes_on(void *context)
         flush(loop);
     loop->progress.elapsed_s = now_s() - loop->start_s;
     if (options->goes_on != NULL && !options->goes_on(options->context, &loop->progress))
-        loop->sweep->is_stopped = true;
+        stop(loop);
     return loop->status == STATUS_OK && !loop->sweep->is_stopped;
 }
 
