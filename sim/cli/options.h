@@ -37,6 +37,7 @@ struct options {
     int64_t top;              /* 0: all */
     int64_t depth;            /* 0: not given */
     bool is_markdown;
+    const char *svg;                         /* NULL: no picture */
     int64_t limit;                           /* 0: not given */
     const char *source;                      /* part of a name, NULL: all */
     const char *op, *algorithm, *protocol;   /* NULL: not given */

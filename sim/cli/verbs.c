@@ -151,15 +151,17 @@ const struct verb verb_table[] = {
      .play = verb_explain},
     {.id = VERB_VALIDATE,
      .name = "validate",
-     .arguments = "[kernels|models|collectives] [CSV]",
+     .arguments = "[all|kernels|models|collectives] [CSV]",
      .summary = "predictions beside published measurements",
      .text =
          "Simulates the run of each row of CSV ('-': standard input; without it, the published "
          "runs\n"
-         "that ship) and prints the errors of step time and memory by source, GPU and regime,\n"
-         "which rows are out of scope and why, and the worst rows. What a source says of its runs\n"
-         "stands in results/measured/facts/, what columns a CSV has in "
-         "results/measured/README.md.\n"
+         "that ship) and prints the errors of step time, memory and MFU by source, GPU and "
+         "regime,\n"
+         "which rows are out of scope and why, the worst rows, and whether series of runs that "
+         "differ in\n"
+         "one thing keep their shape. What a source says of its runs stands in\n"
+         "results/measured/facts/, what columns a CSV has in results/measured/README.md.\n"
          "'kernels': the same for single kernels (GEMM, attention, memory bound) by GPU and kind; "
          "without\n"
          "CSV, the measurements that took no part in making the tables that ship. 'models': "
@@ -171,7 +173,8 @@ const struct verb verb_table[] = {
          "all_reduce) by table and size, with and without calibration; a degraded one is "
          "explained by one\n"
          "setting. What the tables ran on follows from rules in results/collectives/machines.yaml "
-         "and --facts.\n",
+         "and --facts.\n"
+         "'all': every part, as results/accuracy.md has them.\n",
      .examples = {{"fsdpsim validate --source torchtitan --limit 5",
                    "one source, its worst five rows"},
                   {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},

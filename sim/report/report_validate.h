@@ -21,6 +21,8 @@ extern const char *const validate_predicate[]; /* NULL-ended lines */
 void report_validation(const struct validation *validation, int64_t limit, bool has_settings,
                        FILE *file);
 void report_validation_json(const struct validation *validation, FILE *file);
-void report_validation_markdown(const struct validation *validation, int64_t limit, FILE *file);
+/* `picture`: the file name of a scatter beside the page, or NULL. */
+void report_validation_markdown(const struct validation *validation, int64_t limit,
+                                const char *picture, FILE *file);
 
 #endif

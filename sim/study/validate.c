@@ -103,6 +103,19 @@ static double measured_step_s(const struct measured_row *row, const struct outco
                        : (double)outcome->tokens_per_step / ((double)outcome->n_gpus * rate);
 }
 
+/* Errors of fractions are differences: 0.40 against 0.42 is -2 points. */
+static void take_mfu(const struct measured_row *from, const struct row_settings *settings,
+                     const struct outcome *outcome, struct validate_row *row)
+{
+    const double percent = measured_real(from, "mfu_pct");
+    if (isnan(percent) || !text_equal(setting_value(settings, "source.mfu"), "stated"))
+        return;
+    row->mfu.measured = percent / 100.0;
+    row->mfu.predicted = outcome->mfu;
+    row->mfu.error = row->mfu.predicted - row->mfu.measured;
+    row->mfu_convention = outcome->mfu_convention;
+}
+
 static void take_outcome(const struct player *player, const struct measured_row *from,
                          const struct row_settings *settings, const struct outcome *outcome,
                          struct validate_row *row)
@@ -121,7 +134,9 @@ static void take_outcome(const struct player *player, const struct measured_row 
         row->step_s.measured = measured_step_s(from, outcome);
         row->step_s.predicted = outcome->step_time_s;
         pair_error(&row->step_s);
+        take_mfu(from, settings, outcome, row);
     }
+    row->tokens_per_gpu = outcome->tokens_per_step / outcome->n_gpus;
     row->memory_kind = memory_kind_of(setting_value(settings, "source.memory_kind"));
     const double gib = measured_real(from, "peak_mem_gib");
     if (row->memory_kind != MEMORY_KIND_NONE && !isnan(gib)) {
@@ -197,6 +212,7 @@ static void validate_one(const struct player *player, const struct measured_row 
                                  .is_scored = strcmp(trust, "C") != 0 && strcmp(use, "repeat") != 0,
                                  .step_s = {none, none, none},
                                  .memory_bytes = {none, none, none},
+                                 .mfu = {none, none, none},
                                  .settings = settings.list.items,
                                  .setting_count = settings.list.count};
     if (row->reason == NULL && !has_model(player->request, &settings))

@@ -8,6 +8,7 @@
  * measurement:
  *
  *   error = predicted / measured - 1          step time, and memory of the kind the source states
+ *   error = predicted - measured              MFU, in points, as the source counts its FLOPs
  *
  * A row is in scope when the facts do not exclude it and everything it states can be simulated. The
  * reason why one is not is the program's own message, so coverage grows with the program. Facts
@@ -58,11 +59,13 @@ struct validate_row {
     int32_t line; /* in the CSV */
     const char *label, *source, *licence, *gpu, *model, *trust, *regime;
     int64_t n_gpus;
-    const char *reason; /* why it is out of scope, NULL: in scope */
-    bool is_assumed;    /* a setting in force is assumed */
-    bool is_scored;     /* trust A, B or none; not a repeat */
+    int64_t tokens_per_gpu; /* of a step; 0: not simulated */
+    const char *reason;     /* why it is out of scope, NULL: in scope */
+    bool is_assumed;        /* a setting in force is assumed */
+    bool is_scored;         /* trust A, B or none; not a repeat */
     enum memory_kind memory_kind;
-    struct validate_pair step_s, memory_bytes;
+    struct validate_pair step_s, memory_bytes, mfu; /* MFU as a fraction */
+    const char *mfu_convention;                     /* NULL: no MFU is compared */
     double exposed_comm_fraction;
     bool fits;
     const struct validate_setting *settings;
@@ -77,9 +80,10 @@ struct validate_score {
 
 struct validate_scores {
     struct validate_score step_time, memory;
+    struct validate_score mfu; /* errors in fractions of 1 */
 };
 
-struct validate_group { /* by source, GPU or regime */
+struct validate_group { /* by source, GPU, regime or MFU convention */
     const char *name;
     int64_t rows, in_scope;
     struct validate_scores scores;
@@ -101,7 +105,7 @@ struct validation {
     int32_t row_count;
     int64_t in_scope;
     struct validate_scores headline, without_assumed, all_trust;
-    struct validate_groups by_source, by_gpu, by_regime;
+    struct validate_groups by_source, by_gpu, by_regime, by_convention;
     struct {
         struct validate_exclusion *items;
         int32_t count, capacity;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "study/validate_private.h"
 
 static int compare_doubles(const void *a, const void *b)
@@ -52,27 +53,45 @@ struct validate_score score_of(struct arena *arena, const double *errors, int32_
 
 /* ---- which rows --------------------------------------------------------------------------- */
 
-enum key_kind { KEY_NONE, KEY_SOURCE, KEY_GPU, KEY_REGIME };
+enum key_kind { KEY_NONE, KEY_SOURCE, KEY_GPU, KEY_REGIME, KEY_CONVENTION };
+enum figure { FIGURE_TIME, FIGURE_MEMORY, FIGURE_MFU };
 struct selection {
     bool takes_assumed, takes_unscored; /* rows that lean on assumed facts; of trust C, repeats */
-    bool is_memory;
+    enum figure figure;
     enum key_kind key;
     const char *name;
 };
 
 static const char *key_of(const struct validate_row *row, enum key_kind key)
 {
-    return key == KEY_SOURCE ? row->source : key == KEY_GPU ? row->gpu : row->regime;
+    switch (key) {
+    case KEY_NONE:
+        break;
+    case KEY_SOURCE:
+        return row->source;
+    case KEY_GPU:
+        return row->gpu;
+    case KEY_REGIME:
+        return row->regime;
+    case KEY_CONVENTION:
+        return row->mfu_convention;
+    }
+    return NULL;
+}
+
+static double error_of(const struct validate_row *row, enum figure figure)
+{
+    return figure == FIGURE_TIME     ? row->step_s.error
+           : figure == FIGURE_MEMORY ? row->memory_bytes.error
+                                     : row->mfu.error;
 }
 
 static bool takes(const struct selection *selection, const struct validate_row *row)
 {
-    const struct validate_pair *pair = selection->is_memory ? &row->memory_bytes : &row->step_s;
-    return row->reason == NULL && !isnan(pair->error) &&
+    return row->reason == NULL && !isnan(error_of(row, selection->figure)) &&
            (selection->takes_assumed || !row->is_assumed) &&
            (selection->takes_unscored || row->is_scored) &&
-           (selection->key == KEY_NONE ||
-            strcmp(key_of(row, selection->key), selection->name) == 0);
+           (selection->key == KEY_NONE || text_equal(key_of(row, selection->key), selection->name));
 }
 
 static int32_t collect(const struct validation *validation, const struct selection *selection,
@@ -82,7 +101,7 @@ static int32_t collect(const struct validation *validation, const struct selecti
     for (int32_t k = 0; k < validation->row_count; k++) {
         const struct validate_row *row = &validation->rows[k];
         if (takes(selection, row))
-            errors[count++] = selection->is_memory ? row->memory_bytes.error : row->step_s.error;
+            errors[count++] = error_of(row, selection->figure);
     }
     return count;
 }
@@ -99,8 +118,7 @@ static double mean_of_source_medians(struct arena *arena, const struct validatio
             const struct validate_row *row = &validation->rows[r];
             if (takes(selection, row) &&
                 strcmp(row->source, validation->by_source.items[k].name) == 0)
-                errors[count++] =
-                    selection->is_memory ? row->memory_bytes.error : row->step_s.error;
+                errors[count++] = error_of(row, selection->figure);
         }
         sum += count > 0 ? score_of(arena, errors, count).median_abs_err : 0.0;
         sources += count > 0;
@@ -121,13 +139,15 @@ static struct validate_score score_selection(struct arena *arena,
     return score;
 }
 
-static struct validate_scores score_both(struct arena *arena, const struct validation *validation,
-                                         struct selection selection)
+static struct validate_scores score_all(struct arena *arena, const struct validation *validation,
+                                        struct selection selection)
 {
     struct validate_scores scores = {0};
     scores.step_time = score_selection(arena, validation, selection);
-    selection.is_memory = true;
+    selection.figure = FIGURE_MEMORY;
     scores.memory = score_selection(arena, validation, selection);
+    selection.figure = FIGURE_MFU;
+    scores.mfu = score_selection(arena, validation, selection);
     return scores;
 }
 
@@ -156,7 +176,7 @@ static void count_groups(struct arena *arena, struct validation *validation, enu
     for (int32_t k = 0; k < validation->row_count; k++) {
         const struct validate_row *row = &validation->rows[k];
         if (key_of(row, key) == NULL)
-            continue; /* no regime without a prediction */
+            continue; /* no regime without a prediction, no convention without an MFU */
         struct validate_group *group = group_of(arena, groups, key_of(row, key));
         group->rows++;
         group->in_scope += row->reason == NULL;
@@ -169,7 +189,7 @@ static void score_groups(struct arena *arena, const struct validation *validatio
                          enum key_kind key, struct validate_groups *groups)
 {
     for (int32_t k = 0; k < groups->count; k++)
-        groups->items[k].scores = score_both(
+        groups->items[k].scores = score_all(
             arena, validation,
             (struct selection){.takes_assumed = true, .key = key, .name = groups->items[k].name});
 }
@@ -233,11 +253,13 @@ void validation_score(struct arena *arena, struct validation *validation)
     count_groups(arena, validation, KEY_SOURCE, &validation->by_source);
     count_groups(arena, validation, KEY_GPU, &validation->by_gpu);
     count_groups(arena, validation, KEY_REGIME, &validation->by_regime);
+    count_groups(arena, validation, KEY_CONVENTION, &validation->by_convention);
     score_groups(arena, validation, KEY_SOURCE, &validation->by_source);
     score_groups(arena, validation, KEY_GPU, &validation->by_gpu);
     score_groups(arena, validation, KEY_REGIME, &validation->by_regime);
-    validation->headline = score_both(arena, validation, (struct selection){.takes_assumed = true});
-    validation->without_assumed = score_both(arena, validation, (struct selection){0});
-    validation->all_trust = score_both(
+    score_groups(arena, validation, KEY_CONVENTION, &validation->by_convention);
+    validation->headline = score_all(arena, validation, (struct selection){.takes_assumed = true});
+    validation->without_assumed = score_all(arena, validation, (struct selection){0});
+    validation->all_trust = score_all(
         arena, validation, (struct selection){.takes_assumed = true, .takes_unscored = true});
 }

@@ -53,7 +53,8 @@ static struct validate_row row_of(const char *source, const char *regime, double
                                  .regime = regime,
                                  .is_scored = true,
                                  .step_s = {1.0, 1.0 + error, error},
-                                 .memory_bytes = {0.0, 0.0, (double)NAN}};
+                                 .memory_bytes = {0.0, 0.0, (double)NAN},
+                                 .mfu = {0.0, 0.0, (double)NAN}};
 }
 
 /* Source a: 0.02, -0.04, 0.30 (median 0.04); b: 0.16; c only of trust C; d out of scope. */
@@ -67,6 +68,8 @@ static void test_groups(void)
     for (int k = 0; k < 6; k++)
         rows[k].line = k + 2;
     rows[3].is_assumed = true;
+    rows[0].mfu = (struct validate_pair){0.413, 0.401, 0.401 - 0.413};
+    rows[0].mfu_convention = "palm";
     rows[4].is_scored = false;
     rows[5].reason = "no GPU stated";
     rows[5].step_s.error = (double)NAN;
@@ -78,6 +81,10 @@ static void test_groups(void)
     CHECK_NEAR(validation.without_assumed.step_time.median_abs_err, 0.04, 1e-12);
     CHECK_NEAR(validation.all_trust.step_time.mean_source_median, 1.10 / 3.0, 1e-12);
     CHECK_INT(validation.headline.memory.n, 0);
+    CHECK_INT(validation.headline.mfu.n, 1);
+    CHECK_NEAR(validation.headline.mfu.bias, -0.012, 1e-12);
+    CHECK_INT(validation.by_convention.count, 1);
+    CHECK_TEXT(validation.by_convention.items[0].name, "palm");
     CHECK_INT(validation.by_source.count, 4);
     CHECK_NEAR(validation.by_source.items[0].scores.step_time.median_abs_err, 0.04, 1e-12);
     CHECK_INT(validation.by_regime.count, 2);

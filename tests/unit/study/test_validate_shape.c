@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "study/validate.h"
+#include "study/validate_series.h"
 #include "study_tests.h"
 
 struct point {
@@ -122,6 +124,63 @@ static void check_level(const struct validation *validation)
     CHECK_TRUE(slower > 0 && slower < count);
 }
 
+/* Steps whose sign is known to be wrong: docs/accuracy-notes.md says why. */
+static const char *const wrong_steps[][2] = {
+    {"AZ-014", "AZ-015"}, {"AZ-015", "AZ-017"}, {"AZ-031", "AZ-032"}};
+
+static bool is_known_wrong(const struct series_point *from, const struct series_point *to)
+{
+    for (size_t i = 0; i < sizeof(wrong_steps) / sizeof(wrong_steps[0]); i++)
+        if (text_equal(from->row->label, wrong_steps[i][0]) &&
+            text_equal(to->row->label, wrong_steps[i][1]))
+            return true;
+    return false;
+}
+
+/* Every measured step of the series that ship has the right sign but those above. */
+static void check_signs(struct arena *arena, const struct validation *validation, struct diag *diag)
+{
+    struct validate_series_list list;
+    int32_t right = 0, all = 0;
+    if (!CHECK_INT(validate_series_load(arena, validation, &list, diag), STATUS_OK))
+        return;
+    validate_series_count(&list, &right, &all);
+    CHECK_TRUE(list.count >= 34 && all >= 67);
+    for (int32_t i = 0; i < list.count; i++)
+        for (int32_t p = 1; p < list.items[i].count; p++) {
+            const struct series_point *to = &list.items[i].points[p], *from = to - 1;
+            check_context("%s: %s -> %s: measured %+.1f %%, predicted %+.1f %%", list.items[i].name,
+                          from->row->label, to->row->label,
+                          100 * (to->measured / from->measured - 1),
+                          100 * (to->predicted / from->predicted - 1));
+            CHECK_TRUE(to->step != SERIES_WRONG || is_known_wrong(from, to));
+        }
+    check_context(NULL);
+}
+
+/*
+ * A source computes its MFU from its own time, so MFU x time is FLOP / peak on both sides, whatever
+ * the prediction: where it is not, the convention is not the source's. 6 % for rounded figures (37
+ * % is 36.5 to 37.5, 7,500 tokens/s 7,450 to 7,550) and for a head dimension that is not width /
+ * heads (TTI-002).
+ */
+static void check_conventions(const struct validation *validation)
+{
+    const double tolerance = 0.06;
+    int32_t count = 0;
+    for (int32_t i = 0; i < validation->row_count; i++) {
+        const struct validate_row *row = &validation->rows[i];
+        if (isnan(row->mfu.error) || isnan(row->step_s.error))
+            continue;
+        count++;
+        check_context("%s, %s", row->label, row->mfu_convention);
+        CHECK_NEAR(row->mfu.predicted * row->step_s.predicted,
+                   row->mfu.measured * row->step_s.measured, tolerance);
+    }
+    check_context(NULL);
+    CHECK_TRUE(count >= 190);
+}
+
 static void test_published(void)
 {
     struct arena arena = {0};
@@ -132,6 +191,8 @@ static void test_published(void)
                   STATUS_OK)) {
         check_series(&validation);
         check_level(&validation);
+        check_signs(&arena, &validation, &diag);
+        check_conventions(&validation);
     }
     arena_release(&arena);
 }
