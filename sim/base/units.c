@@ -100,6 +100,47 @@ static bool is_junk(const char *number, size_t number_bytes, const char *rest)
     return !is_letter && (unsigned char)rest[0] < 0x80;
 }
 
+/* What people write behind a number of tokens; a count may also go without. */
+static const struct token_scale {
+    const char *text;
+    int exponent10;
+} token_scales[] = {{"", 0}, {"k", 3}, {"M", 6}, {"G", 9}, {"B", 9}, {"T", 12}};
+
+/* "T", "T tokens", " tokens" behind a number; false: none of ours. */
+static bool find_token_scale(const char *text, int *exponent10)
+{
+    for (size_t i = 0; i < sizeof(token_scales) / sizeof(token_scales[0]); i++) {
+        const size_t length = strlen(token_scales[i].text);
+        if (strncmp(text, token_scales[i].text, length) != 0)
+            continue;
+        const char *rest = text + length;
+        while (*rest == ' ')
+            rest++;
+        *exponent10 = token_scales[i].exponent10;
+        if (strcmp(rest, "tokens") == 0 || text[length] == '\0')
+            return true;
+    }
+    return false;
+}
+
+static enum unit_error parse_tokens(const char *text, size_t length, size_t start, double *value)
+{
+    const struct prefix *prefix = NULL;
+    int exponent10 = 0;
+    if (text[start] == '\0' && start > length)
+        return UNIT_NOT_A_NUMBER;
+    if (!find_token_scale(text + start, &exponent10)) {
+        if (find_unit(text + start, &prefix) != NULL)
+            return UNIT_MISFIT;
+        return is_junk(text, length, text + start) ? UNIT_NOT_A_NUMBER : UNIT_UNKNOWN;
+    }
+    const double scaled = number_scaled(text, length, exponent10);
+    if (!isfinite(scaled))
+        return UNIT_OVERFLOW;
+    *value = scaled;
+    return UNIT_OK;
+}
+
 enum unit_error units_parse(const char *text, enum dimension dimension, double *value,
                             size_t *unit_start)
 {
@@ -113,6 +154,8 @@ enum unit_error units_parse(const char *text, enum dimension dimension, double *
         *unit_start = start;
     if (length == 0)
         return UNIT_NOT_A_NUMBER;
+    if (dimension == DIM_TOKENS)
+        return parse_tokens(text, length, start, value);
 
     int exponent10 = 0, exponent2 = 0;
     double factor = 1;
@@ -158,6 +201,8 @@ const char *units_accepted(enum dimension dimension)
         return "Hz, kHz, MHz, GHz";
     case DIM_POWER:
         return "W, kW, MW";
+    case DIM_TOKENS:
+        return "k, M, B (or G), T for powers of 1000; or none";
     }
     BUG("dimension %d", (int)dimension);
 }
@@ -179,6 +224,8 @@ const char *dimension_name(enum dimension dimension)
         return "frequency";
     case DIM_POWER:
         return "power";
+    case DIM_TOKENS:
+        return "number of tokens";
     }
     BUG("dimension %d", (int)dimension);
 }

@@ -22,6 +22,7 @@ enum dimension {
     DIM_FLOP_RATE, /* FLOP per second: GFLOPS TFLOPS PFLOPS, GFLOP/s TFLOP/s PFLOP/s */
     DIM_FREQUENCY, /* hertz: MHz GHz */
     DIM_POWER,     /* watt: W kW */
+    DIM_TOKENS,    /* a count of tokens: k M G B T, B as in '300B tokens' (1e9); or bare */
 };
 
 enum unit_error {

@@ -27,6 +27,8 @@ static const struct scale flop_rates[] = {
 static const struct scale frequencies[] = {
     {1e9, "GHz"}, {1e6, "MHz"}, {1e3, "kHz"}, {1, "Hz"}, {0, NULL}};
 static const struct scale powers[] = {{1e3, "kW"}, {1, "W"}, {0, NULL}};
+static const struct scale token_scales[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"},
+                                            {1e3, "k"},  {1, ""},    {0, NULL}};
 
 /* The largest scale that the magnitude reaches once it is rounded to a relative `rounding`. */
 static const struct scale *choose_scale(const struct scale *scales, double value, double rounding)
@@ -123,6 +125,8 @@ static const struct scale *scales_of(enum dimension dimension)
         return frequencies;
     case DIM_POWER:
         return powers;
+    case DIM_TOKENS:
+        return token_scales;
     }
     BUG("dimension %d", (int)dimension);
 }

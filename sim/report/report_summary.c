@@ -241,6 +241,66 @@ static void add_throughput(struct summary *summary)
     add_fraction(summary, "  HFU", "hfu");
 }
 
+/* "1,488,095 USD", "99.21 USD" */
+static void add_price(struct summary *summary, const char *label, const char *name)
+{
+    const struct metric *metric = outcome_metric(name);
+    char count[32];
+    BUG_IF(metric == NULL);
+    table_row(&summary->table);
+    table_cell(&summary->table, "%s", label);
+    for (int32_t i = 0; i < summary->count; i++) {
+        const char *currency = summary->outcomes[i]->currency;
+        double value = 0;
+        if (!outcome_number(summary->outcomes[i], metric, &value))
+            table_cell(&summary->table, "no price");
+        else if (value >= 1e4 && value < 1e15)
+            table_cell(&summary->table, "%s %s", format_count(count, sizeof(count), llround(value)),
+                       currency != NULL ? currency : "");
+        else
+            table_cell(&summary->table, value >= 1 ? "%.2f %s" : "%.3g %s", value,
+                       currency != NULL ? currency : "");
+    }
+}
+
+static void add_budget(struct summary *summary)
+{
+    char count[48];
+    table_row(&summary->table);
+    table_cell(&summary->table, "  budget, tokens");
+    for (int32_t i = 0; i < summary->count; i++) {
+        const double tokens = summary->outcomes[i]->budget_tokens;
+        table_cell(&summary->table, "%s",
+                   isnan(tokens) ? "not given"
+                                 : format_quantity(count, sizeof(count), tokens, DIM_TOKENS));
+    }
+    add_rate(summary, "    days", "budget_days");
+    add_rate(summary, "    GPU-hours", "budget_gpu_hours");
+}
+
+/* Where the configuration has a price or a number of tokens. */
+static void add_money(struct summary *summary)
+{
+    bool has_price = false, has_budget = false;
+    for (int32_t i = 0; i < summary->count; i++) {
+        has_price = has_price || !isnan(summary->outcomes[i]->cost_per_gpu_hour);
+        has_budget = has_budget || !isnan(summary->outcomes[i]->budget_tokens);
+    }
+    if (!has_price && !has_budget)
+        return;
+    table_text(&summary->table, "");
+    table_text(&summary->table, "Training");
+    add_rate(summary, "  tokens/day", "tokens_per_day");
+    if (has_price) {
+        add_price(summary, "  price of a GPU-hour", "cost_per_gpu_hour");
+        add_price(summary, "  cost of 1e9 tokens", "cost_per_billion_tokens");
+    }
+    if (has_budget)
+        add_budget(summary);
+    if (has_price && has_budget)
+        add_price(summary, "    cost", "budget_cost");
+}
+
 static void add_bytes(struct summary *summary, const char *label, const char *name)
 {
     const struct metric *metric = outcome_metric(name);
@@ -395,6 +455,7 @@ void report_summary(const struct outcome *const *outcomes, int32_t count, FILE *
     add_identity(&summary);
     add_times(&summary);
     add_throughput(&summary);
+    add_money(&summary);
     add_memory(&summary);
     table_write(&summary.table, file);
     write_warnings(&summary, file);

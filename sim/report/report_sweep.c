@@ -30,26 +30,44 @@ static bool is_done(const struct sweep *sweep, int64_t position)
     return sweep_has(sweep, position) && sweep->points[position].state == POINT_DONE;
 }
 
-/* Most tokens a second and GPU: of the points that fit, if one does. */
-static enum status find_best(struct sweep *sweep, double *best, struct diag *diag)
+/* What points are measured against: of those that fit, if one does. */
+struct best {
+    double rate;     /* most tokens a second and GPU */
+    double cost;     /* least for 1e9 tokens; NaN: no point has a price */
+    bool has_budget; /* some point has a number of tokens to train on */
+};
+
+static void meet(struct best *best, const struct outcome *outcome)
 {
-    double best_any = 0;
+    if (!(outcome->tokens_per_s_per_gpu <= best->rate))
+        best->rate = outcome->tokens_per_s_per_gpu;
+    if (!(outcome->cost_per_billion_tokens >= best->cost) &&
+        !isnan(outcome->cost_per_billion_tokens))
+        best->cost = outcome->cost_per_billion_tokens;
+    best->has_budget = best->has_budget || outcome->budget_days > 0;
+}
+
+static enum status find_best(struct sweep *sweep, struct best *best, struct diag *diag)
+{
+    const struct best none = {.cost = (double)NAN};
+    struct best any = none;
     enum status status = STATUS_OK;
-    *best = 0;
+    *best = none;
     for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++) {
         struct arena scratch = {0};
         struct outcome outcome = {0};
         if (!is_done(sweep, i))
             continue;
         status = sweep_load(sweep, i, &scratch, &outcome, diag);
-        if (status == STATUS_OK && outcome.tokens_per_s_per_gpu > best_any)
-            best_any = outcome.tokens_per_s_per_gpu;
-        if (status == STATUS_OK && outcome.fits && outcome.tokens_per_s_per_gpu > *best)
-            *best = outcome.tokens_per_s_per_gpu;
+        if (status == STATUS_OK)
+            meet(&any, &outcome);
+        if (status == STATUS_OK && outcome.fits)
+            meet(best, &outcome);
         arena_release(&scratch);
     }
-    if (!(*best > 0))
-        *best = best_any;
+    if (!(best->rate > 0))
+        *best = any;
+    best->has_budget = any.has_budget;
     return status;
 }
 
@@ -59,6 +77,16 @@ static const char *const headings[] = {"GPUs",    "step",   "tokens/s/GPU", "of 
                                        "exposed", "memory", "fits",         "bound by"};
 enum { HEADING_COUNT = sizeof(headings) / sizeof(headings[0]) };
 
+/* Behind them, where there is a budget of tokens, and where there is a price. */
+static const char *const budget_headings[] = {"days"};
+static const char *const cost_headings[] = {"per 1e9 tokens", "of cheapest"};
+
+static int32_t column_count(const struct sweep_plan *plan, const struct best *best)
+{
+    return plan->axes.count + HEADING_COUNT + (best->has_budget ? 1 : 0) +
+           (isnan(best->cost) ? 0 : 2);
+}
+
 static void add_share(struct table *table, double share)
 {
     if (isnan(share))
@@ -67,20 +95,35 @@ static void add_share(struct table *table, double share)
         table_cell(table, "%.1f %%", 100 * share);
 }
 
-static void add_figures(struct table *table, const struct outcome *outcome, double best)
+static void add_money(struct table *table, const struct outcome *outcome, const struct best *best)
+{
+    if (best->has_budget)
+        table_cell(table, isnan(outcome->budget_days) ? "-" : "%.1f", outcome->budget_days);
+    if (isnan(best->cost))
+        return;
+    if (isnan(outcome->cost_per_billion_tokens))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.2f %s", outcome->cost_per_billion_tokens,
+                   outcome->currency != NULL ? text_shown(&table->arena, outcome->currency) : "");
+    add_share(table, outcome->cost_per_billion_tokens / best->cost);
+}
+
+static void add_figures(struct table *table, const struct outcome *outcome, const struct best *best)
 {
     char text[32];
     table_cell(table, "%" PRId64, outcome->n_gpus);
     table_cell(table, "%s", format_seconds(text, sizeof(text), outcome->step_time_s));
     table_cell(table, outcome->tokens_per_s_per_gpu < 1000 ? "%.1f" : "%.0f",
                outcome->tokens_per_s_per_gpu);
-    add_share(table, best > 0 ? outcome->tokens_per_s_per_gpu / best : (double)NAN);
+    add_share(table, best->rate > 0 ? outcome->tokens_per_s_per_gpu / best->rate : (double)NAN);
     add_share(table, outcome->mfu);
     add_share(table, outcome->exposed_comm_fraction);
     table_cell(table, "%s", format_gib(text, sizeof(text), (double)outcome->peak_device_bytes));
     table_cell(table, "%s", outcome->fits ? "yes" : "no");
     table_cell(table, "%s",
                outcome->bottleneck != NULL ? text_shown(&table->arena, outcome->bottleneck) : "");
+    add_money(table, outcome, best);
 }
 
 static const char *state_text(const struct sweep_point *point)
@@ -100,7 +143,7 @@ static const char *state_text(const struct sweep_point *point)
 
 /* What is wrong with points, below the table: a column would push all others apart. */
 static void add_row(struct table *table, const struct sweep *sweep, int64_t position,
-                    const struct outcome *outcome, double best)
+                    const struct outcome *outcome, const struct best *best)
 {
     const struct sweep_plan *plan = sweep->plan;
     table_row(table);
@@ -113,15 +156,22 @@ static void add_row(struct table *table, const struct sweep *sweep, int64_t posi
     for (int k = 0; k < HEADING_COUNT; k++)
         table_cell(table, "%s",
                    k + 1 == HEADING_COUNT ? state_text(&sweep->points[position]) : "-");
+    for (int32_t k = plan->axes.count + HEADING_COUNT; k < column_count(plan, best); k++)
+        table_cell(table, "-");
 }
 
-static void add_headings(struct table *table, const struct sweep_plan *plan)
+static void add_headings(struct table *table, const struct sweep_plan *plan,
+                         const struct best *best)
 {
     table_row(table);
     for (int32_t i = 0; i < plan->axes.count; i++)
         table_cell(table, "%s", text_shown(&table->arena, report_sweep_key(plan, i)));
     for (int k = 0; k < HEADING_COUNT; k++)
         table_cell(table, "%s", headings[k]);
+    if (best->has_budget)
+        table_cell(table, "%s", budget_headings[0]);
+    for (int k = 0; k < 2 && !isnan(best->cost); k++)
+        table_cell(table, "%s", cost_headings[k]);
 }
 
 static void write_markdown(const struct table *table, FILE *file)
@@ -171,10 +221,10 @@ static void write_reasons(const struct sweep *sweep, FILE *file)
 enum status report_sweep_table(struct sweep *sweep, bool is_markdown, FILE *file, struct diag *diag)
 {
     struct table table;
-    double best = 0;
-    table_init(&table, sweep->plan->axes.count + HEADING_COUNT, 0);
-    add_headings(&table, sweep->plan);
+    struct best best;
     enum status status = find_best(sweep, &best, diag);
+    table_init(&table, column_count(sweep->plan, &best), 0);
+    add_headings(&table, sweep->plan, &best);
     for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++) {
         struct arena scratch = {0};
         struct outcome outcome = {0};
@@ -183,7 +233,7 @@ enum status report_sweep_table(struct sweep *sweep, bool is_markdown, FILE *file
         if (is_done(sweep, i))
             status = sweep_load(sweep, i, &scratch, &outcome, diag);
         if (status == STATUS_OK)
-            add_row(&table, sweep, i, is_done(sweep, i) ? &outcome : NULL, best);
+            add_row(&table, sweep, i, is_done(sweep, i) ? &outcome : NULL, &best);
         arena_release(&scratch);
     }
     if (status == STATUS_OK) {

@@ -200,6 +200,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     experiment->zero = root->zero;
     precision_resolve(config, experiment->fsdp.api, &experiment->train.precision);
     experiment->simulate = root->simulate;
+    experiment->cost = root->cost;
     experiment->mfu_convention = root->mfu_convention;
     if (experiment->model_config.name == NULL)
         experiment->model_config.name = "inline";
@@ -221,6 +222,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
         experiment->fsdp.reshard_after_forward = 1;
     resolve_batch(experiment);
     microbatch_costs_check(experiment);
+    training_cost_check(experiment);
     add_derived(experiment, root);
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
 }

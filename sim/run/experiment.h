@@ -22,6 +22,7 @@
 #include "model/model.h"
 #include "observe/journal.h"
 #include "run/outcome.h"
+#include "run/training_cost.h"
 #include "schedule/policy.h"
 
 enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
@@ -113,6 +114,7 @@ struct experiment {
     struct ddp_config ddp;
     struct zero_config zero;
     struct simulate_config simulate;
+    struct training_cost cost;
     struct ideal ideal;
     int mfu_convention;
     bool has_shared_cluster; /* it belongs to the cache */

@@ -20,6 +20,7 @@ struct root_config {
     struct zero_config zero;
     struct simulate_config simulate;
     int mfu_convention;
+    struct training_cost cost;
     const struct node *sweep; /* only by -s: that of the file is taken out before */
 };
 
@@ -35,6 +36,10 @@ MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 /* outcome_build.c: facts → outcome. */
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);
+
+/* training_cost.c: what money needs and lacks. */
+extern const struct field_table training_cost_table;
+void training_cost_check(struct experiment *experiment);
 
 /* experiment_costs.c: microbatches of unlike cost. */
 extern const struct field_table microbatch_cost_table;

@@ -89,6 +89,14 @@ const struct metric outcome_metrics[] = {
     TEXT(peak_unit, "FSDP unit whose operations those are"),
     TEXT(peak_operation, "kernels or collective that the allocation is for"),
     REAL(peak_time_s, "s", "when, after the host began the step"),
+    REAL(tokens_per_day, "tokens/day", "86,400 x tokens_per_s"),
+    REAL_OR_NULL(cost_per_gpu_hour, "currency/h", "cost.gpu_hour"),
+    REAL_OR_NULL(cost_per_billion_tokens, "currency", "of 1e9 tokens, at cost_per_gpu_hour"),
+    REAL_OR_NULL(budget_tokens, "tokens", "cost.tokens"),
+    REAL_OR_NULL(budget_days, "days", "wall clock for budget_tokens"),
+    REAL_OR_NULL(budget_gpu_hours, "GPU h", "of all GPUs for budget_tokens"),
+    REAL_OR_NULL(budget_cost, "currency", "budget_gpu_hours x cost_per_gpu_hour"),
+    TEXT(currency, "of the costs"),
     {.name = NULL},
 };
 

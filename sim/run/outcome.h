@@ -56,7 +56,11 @@ struct outcome {
     int64_t n_gpus, n_nodes, gpus_per_node;
     int64_t parameters, seq_len, micro_batch, grad_accum;
     int64_t tokens_per_step; /* whole job */
-    double step_time_s, tokens_per_s, tokens_per_s_per_gpu;
+    double step_time_s, tokens_per_s, tokens_per_s_per_gpu, tokens_per_day;
+    /* NaN: the configuration does not ask (run/training_cost.h) */
+    double cost_per_gpu_hour, cost_per_billion_tokens;
+    double budget_tokens, budget_days, budget_gpu_hours, budget_cost;
+    const char *currency;            /* NULL: there is no price */
     double mfu, hfu, tflops_per_gpu; /* NaN: not defined (printed as null with a note) */
     const char *mfu_convention;
     double compute_s, comm_s, comm_wait_s, copy_s, exposed_comm_s, idle_s, memcpy_s;

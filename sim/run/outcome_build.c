@@ -515,6 +515,7 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
     fill_identity(experiment, outcome);
     fill_times(outcome, facts_breakdown(facts, class_idx), steps);
     fill_throughput(experiment, outcome);
+    training_cost_fill(&experiment->cost, outcome);
     fill_memory(experiment, facts, outcome);
     fill_units(experiment, facts, class_idx, steps, outcome);
     const struct comm_bound bound = fill_collectives(experiment, class_idx, outcome);

@@ -30,6 +30,11 @@ out:
     return status;
 }
 
+enum status store_read_version(struct store *store, struct diag *diag)
+{
+    return pragma_int(store, "PRAGMA user_version", &store->version, diag);
+}
+
 /* Two processes may meet an empty file: the one that gets the lock second finds the tables made. */
 static enum status create_if_empty(struct store *store, struct diag *diag)
 {
@@ -50,7 +55,7 @@ static enum status create_if_empty(struct store *store, struct diag *diag)
 /* The header of the file may be older than what a write-ahead log beside it holds: ask SQLite. */
 static enum status check_version(struct store *store, struct diag *diag)
 {
-    enum status status = pragma_int(store, "PRAGMA user_version", &store->version, diag);
+    enum status status = store_read_version(store, diag);
     if (status != STATUS_OK || store->version == STORE_SCHEMA_VERSION)
         return status;
     if (store->version >= 1 && store->version < STORE_SCHEMA_VERSION)

@@ -23,8 +23,9 @@
 #include "base/diag.h"
 #include "run/outcome.h"
 
-/* 2: memory by unit. 3: sweeps. An older file can be read, and is brought up when written to. */
-enum { STORE_SCHEMA_VERSION = 3 };
+/* 2: memory by unit. 3: sweeps. 4: money, more views. An older file can be read, and is brought up
+   when written to. */
+enum { STORE_SCHEMA_VERSION = 4 };
 
 struct store;
 

@@ -14,6 +14,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x66736470, /* "fsdp", bytes 68 to 71 of the file */
+    STORE_VERSION_SWEEPS = 3,          /* the first with sweeps */
     STORE_BUSY_MS = 5000,
     STORE_TABLE_COUNT = 8,
 };
@@ -48,6 +49,8 @@ MUST_CHECK enum status store_open_within(const char *path, enum store_mode mode,
 /* Creates all tables of an empty database, inside the caller's transaction. */
 MUST_CHECK enum status store_create_schema(struct store *store, struct diag *diag);
 
+/* Sets `version` to that of the file. */
+MUST_CHECK enum status store_read_version(struct store *store, struct diag *diag);
 /* Brings an older file up to this schema, in a transaction of its own. */
 MUST_CHECK enum status store_upgrade(struct store *store, struct diag *diag);
 

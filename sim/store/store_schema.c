@@ -381,8 +381,10 @@ static void add_upgrade(struct store *store, struct strbuf *sql)
         else
             add_child_table(sql, table);
     }
-    add_sweep_tables(sql);
-    strbuf_add(sql, "DROP VIEW IF EXISTS v_runs;\nDELETE FROM meta;\n");
+    if (!store_has_column(store, "sweep", "id"))
+        add_sweep_tables(sql);
+    strbuf_add(sql, "DROP VIEW IF EXISTS v_runs;\nDROP VIEW IF EXISTS v_sweep;\n"
+                    "DELETE FROM meta;\n");
     add_views(sql);
     strbuf_printf(sql, "PRAGMA user_version = %d;\n", STORE_SCHEMA_VERSION);
 }
@@ -394,7 +396,8 @@ enum status store_upgrade(struct store *store, struct diag *diag)
     if (status != STATUS_OK)
         return status;
     /* Another process may have been faster. */
-    if (!store_has_column(store, "sweep", "id")) {
+    status = store_read_version(store, diag);
+    if (status == STATUS_OK && store->version < STORE_SCHEMA_VERSION) {
         add_upgrade(store, &sql);
         status = store_exec(store, "write to", sql.text, diag);
         if (status == STATUS_OK)

@@ -113,7 +113,7 @@ enum status store_find_failure(struct store *store, struct arena *arena, struct 
         " ORDER BY sweep_id, position LIMIT 1";
     enum status status = STATUS_OK;
     *reason = NULL;
-    if (store->version < STORE_SCHEMA_VERSION)
+    if (store->version < STORE_VERSION_SWEEPS)
         return STATUS_OK;
     if (store->find_failure == NULL)
         status = store_prepare(store, "read", sql, &store->find_failure, diag);

@@ -62,6 +62,14 @@ static const struct {
     {"10.2 kW", DIM_POWER, 10200},
     {"1.5 MW", DIM_POWER, 1.5e6},
     {"1e-3 GB/s", DIM_BANDWIDTH, 1e6},
+    {"15T", DIM_TOKENS, 15e12},
+    {"1.4 T tokens", DIM_TOKENS, 1.4e12},
+    {"300B", DIM_TOKENS, 3e11},
+    {"300 G", DIM_TOKENS, 3e11},
+    {"26M", DIM_TOKENS, 26e6},
+    {"7k tokens", DIM_TOKENS, 7e3},
+    {"512 tokens", DIM_TOKENS, 512},
+    {"2000000", DIM_TOKENS, 2e6},
 };
 
 static void test_values(void)
@@ -75,60 +83,70 @@ static void test_values(void)
     check_context(NULL);
 }
 
+static const struct {
+    const char *text;
+    enum dimension dimension;
+    enum unit_error expected;
+} error_rows[] = {
+    {"", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {" 5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"fast", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"nan", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {".inf", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"-inf s", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"0x10", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"0xA GB", DIM_BYTES, UNIT_NOT_A_NUMBER},
+    {"0o17", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"017", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"-08 ms", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"+5 ms", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"1_000 B", DIM_BYTES, UNIT_NOT_A_NUMBER},
+    {"1,5 GB", DIM_BYTES, UNIT_NOT_A_NUMBER},
+    {"1.2.3", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {".5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"5. s", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"--5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
+    {"5 ", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"5%", DIM_NONE, UNIT_NOT_A_NUMBER},
+    {"400", DIM_BANDWIDTH, UNIT_MISSING},
+    {"400 ", DIM_BANDWIDTH, UNIT_MISSING},
+    {"1e9", DIM_BYTES, UNIT_MISSING},
+    {"400 gbps", DIM_BANDWIDTH, UNIT_UNKNOWN},
+    {"400 GBps", DIM_BANDWIDTH, UNIT_UNKNOWN},
+    {"5 KB", DIM_BYTES, UNIT_UNKNOWN},
+    {"5 kiB", DIM_BYTES, UNIT_UNKNOWN},
+    {"5 GB ", DIM_BYTES, UNIT_UNKNOWN},
+    {"5 sec", DIM_TIME, UNIT_UNKNOWN},
+    {"5 Ms", DIM_TIME, UNIT_UNKNOWN},
+    {"5 kmin", DIM_TIME, UNIT_UNKNOWN},
+    {"5e", DIM_NONE, UNIT_UNKNOWN},
+    {"400 Gb", DIM_BANDWIDTH, UNIT_MISFIT},
+    {"400 Gbit", DIM_BANDWIDTH, UNIT_MISFIT},
+    {"400 GB", DIM_BANDWIDTH, UNIT_MISFIT},
+    {"8 Gib", DIM_BYTES, UNIT_MISFIT},
+    {"8 b", DIM_BYTES, UNIT_MISFIT},
+    {"5 s", DIM_BANDWIDTH, UNIT_MISFIT},
+    {"5 GB", DIM_NONE, UNIT_MISFIT},
+    {"15 GB", DIM_TOKENS, UNIT_MISFIT},
+    {"15 s", DIM_TOKENS, UNIT_MISFIT},
+    {"15 Q", DIM_TOKENS, UNIT_UNKNOWN},
+    {"15 token", DIM_TOKENS, UNIT_UNKNOWN},
+    {"15 ", DIM_TOKENS, UNIT_NOT_A_NUMBER},
+    {"1_5", DIM_TOKENS, UNIT_NOT_A_NUMBER},
+    {"15T", DIM_BYTES, UNIT_UNKNOWN},
+    {"1e300 T", DIM_TOKENS, UNIT_OVERFLOW},
+    {"1e400", DIM_NONE, UNIT_OVERFLOW},
+    {"1e300 PB", DIM_BYTES, UNIT_OVERFLOW},
+    {"1e99999999999999999999 s", DIM_TIME, UNIT_OVERFLOW},
+};
+
 static void test_errors(void)
 {
-    static const struct {
-        const char *text;
-        enum dimension dimension;
-        enum unit_error expected;
-    } rows[] = {
-        {"", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {" 5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"fast", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"nan", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {".inf", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"-inf s", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"0x10", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"0xA GB", DIM_BYTES, UNIT_NOT_A_NUMBER},
-        {"0o17", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"017", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"-08 ms", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"+5 ms", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"1_000 B", DIM_BYTES, UNIT_NOT_A_NUMBER},
-        {"1,5 GB", DIM_BYTES, UNIT_NOT_A_NUMBER},
-        {"1.2.3", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {".5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"5. s", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"--5 s", DIM_TIME, UNIT_NOT_A_NUMBER},
-        {"5 ", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"5%", DIM_NONE, UNIT_NOT_A_NUMBER},
-        {"400", DIM_BANDWIDTH, UNIT_MISSING},
-        {"400 ", DIM_BANDWIDTH, UNIT_MISSING},
-        {"1e9", DIM_BYTES, UNIT_MISSING},
-        {"400 gbps", DIM_BANDWIDTH, UNIT_UNKNOWN},
-        {"400 GBps", DIM_BANDWIDTH, UNIT_UNKNOWN},
-        {"5 KB", DIM_BYTES, UNIT_UNKNOWN},
-        {"5 kiB", DIM_BYTES, UNIT_UNKNOWN},
-        {"5 GB ", DIM_BYTES, UNIT_UNKNOWN},
-        {"5 sec", DIM_TIME, UNIT_UNKNOWN},
-        {"5 Ms", DIM_TIME, UNIT_UNKNOWN},
-        {"5 kmin", DIM_TIME, UNIT_UNKNOWN},
-        {"5e", DIM_NONE, UNIT_UNKNOWN},
-        {"400 Gb", DIM_BANDWIDTH, UNIT_MISFIT},
-        {"400 Gbit", DIM_BANDWIDTH, UNIT_MISFIT},
-        {"400 GB", DIM_BANDWIDTH, UNIT_MISFIT},
-        {"8 Gib", DIM_BYTES, UNIT_MISFIT},
-        {"8 b", DIM_BYTES, UNIT_MISFIT},
-        {"5 s", DIM_BANDWIDTH, UNIT_MISFIT},
-        {"5 GB", DIM_NONE, UNIT_MISFIT},
-        {"1e400", DIM_NONE, UNIT_OVERFLOW},
-        {"1e300 PB", DIM_BYTES, UNIT_OVERFLOW},
-        {"1e99999999999999999999 s", DIM_TIME, UNIT_OVERFLOW},
-    };
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+    for (size_t r = 0; r < sizeof(error_rows) / sizeof(error_rows[0]); r++) {
         double value = 0;
-        check_context("'%s'", rows[r].text);
-        CHECK_INT(units_parse(rows[r].text, rows[r].dimension, &value, NULL), rows[r].expected);
+        check_context("'%s'", error_rows[r].text);
+        CHECK_INT(units_parse(error_rows[r].text, error_rows[r].dimension, &value, NULL),
+                  error_rows[r].expected);
     }
     check_context(NULL);
 }

@@ -172,9 +172,9 @@ static void test_other_versions(void)
     struct fixture fixture;
     fixture_init(&fixture);
     fixture_fill(&fixture, 1);
-    CHECK_INT(sql_run(fixture.path, "PRAGMA user_version = 4"), 0);
-    fixture_expect_refusal(&fixture, STORE_WRITE, "written by a newer fsdpsim (schema 4");
-    fixture_expect_refusal(&fixture, STORE_READ, "written by a newer fsdpsim (schema 4");
+    CHECK_INT(sql_run(fixture.path, "PRAGMA user_version = 5"), 0);
+    fixture_expect_refusal(&fixture, STORE_WRITE, "written by a newer fsdpsim (schema 5");
+    fixture_expect_refusal(&fixture, STORE_READ, "written by a newer fsdpsim (schema 5");
     CHECK_INT(sql_run(fixture.path, "PRAGMA user_version = 0"), 0);
     fixture_expect_refusal(&fixture, STORE_WRITE, "its schema 0 is older");
     fixture_release(&fixture);

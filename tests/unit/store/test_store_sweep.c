@@ -1,4 +1,6 @@
 /* unit/store/test_store_sweep.c: points of sweeps; files of the schema before there were any. */
+#include <math.h>
+
 #include "store/store_sweep.h"
 #include "store_fixture.h"
 
@@ -100,6 +102,43 @@ static void make_old(struct fixture *fixture)
         0);
 }
 
+/* As version 3 left it: no money, fewer views. */
+static void test_previous_file(void)
+{
+    static const char *const later[] = {
+        "tokens_per_day",   "cost_per_gpu_hour", "budget_tokens",          "budget_days",
+        "budget_gpu_hours", "budget_cost",       "cost_per_billion_tokens"};
+    struct fixture fixture;
+    struct outcome outcome;
+    const char *reason = NULL;
+    fixture_init(&fixture);
+    fixture_fill(&fixture, 1);
+    CHECK_INT(sql_run(fixture.path, "DROP VIEW v_sweep; DROP VIEW v_runs;"
+                                    "PRAGMA user_version = 3;"),
+              0);
+    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+        CHECK_INT(sql_run(fixture.path,
+                          arena_printf(&fixture.arena, "ALTER TABLE run DROP COLUMN %s", later[i])),
+                  0);
+    struct store *store = fixture_open(&fixture, STORE_READ);
+    CHECK_INT(store_load(store, &fixture.arena, 1, &outcome, NULL, &fixture.diag), STATUS_OK);
+    CHECK_NEAR(outcome.step_time_s, 2.385, 0);
+    CHECK_TRUE(isnan(outcome.budget_cost) && isnan(outcome.tokens_per_day));
+    CHECK_INT(store_find_failure(store, &fixture.arena, point_of(&fixture.outcome, 0).key, &reason,
+                                 &fixture.diag),
+              STATUS_OK);
+    CHECK_TRUE(reason == NULL);
+    store_close(store);
+    store = fixture_open(&fixture, STORE_WRITE);
+    CHECK_INT(fixture_add(&fixture, store, 1), STATUS_OK);
+    store_close(store);
+    CHECK_INT(sql_int(fixture.path, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+    CHECK_INT(sql_int(fixture.path, "SELECT count(*) FROM v_runs WHERE budget_tokens IS NULL"), 1);
+    CHECK_INT(sql_int(fixture.path, "SELECT id FROM v_runs WHERE budget_tokens = 15e12"), 2);
+    CHECK_INT(sql_int(fixture.path, "SELECT count(*) FROM v_sweep"), 0);
+    fixture_release(&fixture);
+}
+
 static void test_old_file(void)
 {
     struct fixture fixture;
@@ -138,5 +177,6 @@ const struct check_case store_sweep_cases[] = {
     {"a run for each key", test_one_run_a_key},
     {"points without a run", test_failed_and_invalid},
     {"a file of schema 1", test_old_file},
+    {"a file of schema 3", test_previous_file},
     {0},
 };
