@@ -148,6 +148,21 @@ char *arena_printf(struct arena *arena, const char *format, ...)
     return text;
 }
 
+char *arena_join(struct arena *arena, const char *const *parts, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++)
+        length += strlen(parts[i]);
+    char *text = arena_alloc(arena, length + 1);
+    char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        const size_t bytes = strlen(parts[i]);
+        memcpy(at, parts[i], bytes);
+        at += bytes;
+    }
+    return text;
+}
+
 void *arena_grow(struct arena *arena, const void *items, size_t item_bytes, int32_t *capacity)
 {
     const int32_t old = *capacity;

@@ -43,6 +43,11 @@ void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Texts put together: ARENA_JOIN(arena, "saved(", name, ")"); many times faster than a format. */
+char *arena_join(struct arena *arena, const char *const *parts, size_t count);
+#define ARENA_JOIN(arena, ...)                                                                     \
+    arena_join((arena), (const char *const[]){__VA_ARGS__},                                        \
+               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count)                                                            \
