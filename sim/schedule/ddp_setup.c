@@ -51,7 +51,7 @@ static void fill_buckets(struct ddp_builder *builder)
 static int32_t add_bucket_pass(struct fsdp_builder *fsdp, const struct ddp_bucket *bucket,
                                const char *what, const char *name, double bytes_each)
 {
-    return fsdp_add_pass(fsdp, arena_printf(fsdp->arena, "%s(%s)", what, name), KERNEL_CAST,
+    return fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, what, "(", name, ")"), KERNEL_CAST,
                          (enum dtype)fsdp->settings->precision.storage_dtype,
                          (double)bucket->numel * bytes_each, false);
 }
@@ -76,7 +76,7 @@ static void setup_bucket(struct ddp_builder *builder, int32_t index)
                               .unit = -1});
     fsdp_hold(fsdp, bucket->memory);
     bucket->compressed = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "compressed(%s)", name),
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "compressed(", name, ")"),
                               .bytes = is_compressed ? bucket->numel * reduced : 0,
                               .category = MEMORY_REDUCE_BUFFERS,
                               .unit = -1});
@@ -160,7 +160,7 @@ static int32_t add_cast_segment(struct fsdp_builder *fsdp, const struct module_k
                                 .bytes = (double)(param->dim0 * param->rest * bytes)};
     }
     return fsdp_add_segment(
-        fsdp, (struct segment){.name = arena_printf(fsdp->arena, "cast_weights(%s)", name),
+        fsdp, (struct segment){.name = ARENA_JOIN(fsdp->arena, "cast_weights(", name, ")"),
                                .kernels = kernels,
                                .kernel_count = count,
                                .host_cost = fsdp->settings->is_compiled ? HOST_KERNEL_COMPILED
@@ -181,7 +181,7 @@ static void setup_module(struct ddp_builder *builder, int32_t index, int32_t lik
         *module = builder->modules[like];
     }
     module->weights = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "cast_weights(%s)", name),
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "cast_weights(", name, ")"),
                               .bytes = cast.numel * param_bytes(fsdp),
                               .category = MEMORY_UNSHARDED_PARAMETERS,
                               .unit = fsdp->modules[index].unit,
@@ -190,7 +190,7 @@ static void setup_module(struct ddp_builder *builder, int32_t index, int32_t lik
         fsdp_split_module_grads(fsdp, module->weights, index);
     module->grads = fsdp_add_tensor(
         fsdp,
-        (struct tensor){.name = arena_printf(fsdp->arena, "gradients(%s)", name),
+        (struct tensor){.name = ARENA_JOIN(fsdp->arena, "gradients(", name, ")"),
                         .bytes = fsdp->settings->ddp.gradient_as_bucket_view
                                      ? 0
                                      : (kind->numel - kind->frozen_numel) * stored_bytes(fsdp),

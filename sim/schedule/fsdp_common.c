@@ -4,7 +4,7 @@
 int32_t fsdp_add_event(struct fsdp_builder *builder, const char *what, const char *unit)
 {
     *ARENA_PUSH(builder->arena, &builder->program->events) =
-        arena_printf(builder->arena, "%s(%s)", what, unit);
+        ARENA_JOIN(builder->arena, what, "(", unit, ")");
     return builder->program->events.count - 1;
 }
 
@@ -53,8 +53,8 @@ int32_t fsdp_add_unit_tensor(struct fsdp_builder *builder, int32_t unit, const c
                              int64_t bytes, enum memory_category category, int stream)
 {
     return fsdp_add_tensor(builder,
-                           (struct tensor){.name = arena_printf(builder->arena, "%s(%s)", what,
-                                                                builder->units[unit].name),
+                           (struct tensor){.name = ARENA_JOIN(builder->arena, what, "(",
+                                                              builder->units[unit].name, ")"),
                                            .bytes = bytes,
                                            .category = (uint8_t)category,
                                            .stream = (uint8_t)stream,
@@ -64,7 +64,7 @@ int32_t fsdp_add_unit_tensor(struct fsdp_builder *builder, int32_t unit, const c
 int32_t fsdp_add_unit_pass(struct fsdp_builder *builder, int32_t unit, const char *what,
                            enum kernel_kind kind, enum dtype dtype, double bytes)
 {
-    const char *name = arena_printf(builder->arena, "%s(%s)", what, builder->units[unit].name);
+    const char *name = ARENA_JOIN(builder->arena, what, "(", builder->units[unit].name, ")");
     return fsdp_add_pass(builder, name, kind, dtype, bytes, false);
 }
 
@@ -73,7 +73,7 @@ int32_t fsdp_add_param_passes(struct fsdp_builder *builder, int32_t unit, const 
 {
     if (bytes <= 0 || count == 0)
         return -1;
-    const char *name = arena_printf(builder->arena, "%s(%s)", what, builder->units[unit].name);
+    const char *name = ARENA_JOIN(builder->arena, what, "(", builder->units[unit].name, ")");
     struct kernel *kernels = ARENA_ARRAY(builder->arena, struct kernel, count);
     for (int32_t i = 0; i < count; i++)
         kernels[i] = (struct kernel){

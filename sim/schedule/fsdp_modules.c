@@ -42,7 +42,7 @@ int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, in
 {
     return fsdp_add_tensor(
         builder,
-        (struct tensor){.name = arena_printf(builder->arena, "grads(%s)", name),
+        (struct tensor){.name = ARENA_JOIN(builder->arena, "grads(", name, ")"),
                         .bytes = numel *
                                  dtype_bytes((enum dtype)builder->settings->precision.param_dtype),
                         .category = MEMORY_UNSHARDED_GRADIENTS,
@@ -63,10 +63,10 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
     for (int32_t i = 0; i < count; i++)
         kernels[i] = i < recompute_count ? kind->recompute.items[i]
                                          : kind->backward.items[i - recompute_count];
-    *forward = fsdp_add_module_segment(builder, arena_printf(builder->arena, "%s.forward", name),
-                                       false, kind->forward.items, kind->forward.count,
+    *forward = fsdp_add_module_segment(builder, ARENA_JOIN(builder->arena, name, ".forward"), false,
+                                       kind->forward.items, kind->forward.count,
                                        is_block ? kind->forward.count : 0);
-    *backward = fsdp_add_module_segment(builder, arena_printf(builder->arena, "%s.backward", name),
+    *backward = fsdp_add_module_segment(builder, ARENA_JOIN(builder->arena, name, ".backward"),
                                         true, kernels, count, is_block ? recompute_count : 0);
 }
 
@@ -82,7 +82,7 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     const uint8_t temp_category = is_loss ? MEMORY_LOGITS : MEMORY_TEMPORARIES;
     const int32_t unit = module->unit;
     module->saved = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "saved(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "saved(", name, ")"),
                                  .bytes = kind->saved_bytes,
                                  .pieces = fsdp_piece_count(kind, kind->saved_bytes),
                                  .category = category,
@@ -91,19 +91,19 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     const int64_t recomputed =
         kind->is_recomputed ? kind->recompute_saved_bytes - kind->saved_bytes : 0;
     module->recomputed = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "recomputed(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "recomputed(", name, ")"),
                                  .bytes = recomputed,
                                  .pieces = fsdp_piece_count(kind, recomputed),
                                  .category = category,
                                  .unit = unit});
     module->forward_temp = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "forward_temp(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "forward_temp(", name, ")"),
                                  .bytes = kind->forward_temp_bytes,
                                  .pieces = fsdp_piece_count(kind, kind->forward_temp_bytes),
                                  .category = temp_category,
                                  .unit = unit});
     module->backward_temp = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "backward_temp(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "backward_temp(", name, ")"),
                                  .bytes = kind->backward_temp_bytes,
                                  .pieces = fsdp_piece_count(kind, kind->backward_temp_bytes),
                                  .category = temp_category,
@@ -117,17 +117,17 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
        blocks that save them. */
     const int64_t logits_bytes = kind->role == MODULE_HEAD ? kind->output_bytes : 0;
     module->output =
-        fsdp_add_tensor(builder, (struct tensor){.name = arena_printf(arena, "logits(%s)", name),
+        fsdp_add_tensor(builder, (struct tensor){.name = ARENA_JOIN(arena, "logits(", name, ")"),
                                                  .bytes = logits_bytes,
                                                  .category = MEMORY_LOGITS,
                                                  .unit = unit});
     module->kept = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "kept_logits(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "kept_logits(", name, ")"),
                                  .bytes = kind->kept_bytes,
                                  .category = MEMORY_LOGITS,
                                  .unit = unit});
     module->output_grad = fsdp_add_tensor(
-        builder, (struct tensor){.name = arena_printf(arena, "grad_logits(%s)", name),
+        builder, (struct tensor){.name = ARENA_JOIN(arena, "grad_logits(", name, ")"),
                                  .bytes = logits_bytes,
                                  .category = MEMORY_LOGITS,
                                  .unit = unit});

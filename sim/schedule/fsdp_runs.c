@@ -145,7 +145,7 @@ static void add_grads(struct fsdp_builder *builder, int32_t module, int32_t begi
             count++;
         }
         run->grads = fsdp_add_module_grads(
-            builder, arena_printf(builder->arena, "%s:%s", name, builder->units[run->unit].name),
+            builder, ARENA_JOIN(builder->arena, name, ":", builder->units[run->unit].name),
             run->unit, numel, count);
     }
 }

@@ -111,7 +111,7 @@ static void add_module(struct module_tree *tree, int32_t module, int32_t parent)
     for (int32_t i = 0; i < paths->count; i++) {
         const struct kind_path *path = &paths->items[i];
         const char *name =
-            i == 0 ? listed->name : arena_printf(tree->arena, "%s.%s", listed->name, path->path);
+            i == 0 ? listed->name : ARENA_JOIN(tree->arena, listed->name, ".", path->path);
         const int32_t node =
             add_node(tree, (struct tree_node){.name = name,
                                               .parent = i == 0 ? parent : first + path->parent,

@@ -108,7 +108,7 @@ void optimizer_add_state(struct fsdp_builder *builder, int32_t index)
     }
     unit->optimizer_state = fsdp_add_tensor(
         builder, (struct tensor){
-                     .name = arena_printf(builder->arena, "%s(%s)", update->state_name, unit->name),
+                     .name = ARENA_JOIN(builder->arena, update->state_name, "(", unit->name, ")"),
                      .bytes = (int64_t)bytes,
                      .category = MEMORY_OPTIMIZER,
                      .unit = index,

@@ -11,7 +11,7 @@ static void add_kept_grads(struct zero_builder *builder)
         builder->kept_grads[i] = fsdp_add_tensor(
             fsdp,
             (struct tensor){
-                .name = arena_printf(fsdp->arena, "gradients(%s)", fsdp->model->modules[i].name),
+                .name = ARENA_JOIN(fsdp->arena, "gradients(", fsdp->model->modules[i].name, ")"),
                 .bytes = builder->stage == 1 ? kind->numel * zero_param_bytes(builder) : 0,
                 .category = MEMORY_GRADIENTS,
                 .unit = fsdp->modules[i].unit});

@@ -47,7 +47,7 @@ static void add_leaf_tensor(struct zero_builder *builder, struct zero_leaf *leaf
     struct fsdp_builder *fsdp = &builder->fsdp;
     leaf->params = fsdp_add_tensor(
         fsdp,
-        (struct tensor){.name = arena_printf(fsdp->arena, "params(%s)", leaf->name),
+        (struct tensor){.name = ARENA_JOIN(fsdp->arena, "params(", leaf->name, ")"),
                         .bytes = leaf->shard * zero_ranks(builder) * zero_param_bytes(builder),
                         .category = MEMORY_UNSHARDED_PARAMETERS,
                         .stream = (uint8_t)builder->fetch_stream,
@@ -129,13 +129,13 @@ static void add_chunk_buffer(struct zero_builder *builder, struct zero_chunk *ch
     if (chunk->tensors == 1)
         return;
     chunk->buffer = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "fetch_buffer(%s)", first->name),
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "fetch_buffer(", first->name, ")"),
                               .bytes = (int64_t)moved,
                               .category = MEMORY_UNSHARDED_PARAMETERS,
                               .stream = (uint8_t)builder->fetch_stream,
                               .unit = first->unit});
     chunk->copy_out =
-        fsdp_add_pass(fsdp, arena_printf(fsdp->arena, "cut(%s)", first->name), KERNEL_CAST,
+        fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, "cut(", first->name, ")"), KERNEL_CAST,
                       (enum dtype)fsdp->settings->precision.param_dtype, 2 * moved, false);
 }
 

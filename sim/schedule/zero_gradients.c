@@ -81,10 +81,10 @@ static void add_bucket_passes(struct zero_builder *builder, struct zero_bucket *
     if (casts)
         passes[count++] = own + sent;
     bucket->prepare =
-        add_passes(builder, arena_printf(fsdp->arena, "divide(%s)", name), elements, passes, count);
+        add_passes(builder, ARENA_JOIN(fsdp->arena, "divide(", name, ")"), elements, passes, count);
     const double kept = own + sent + 2 * own, added = own + sent + 3 * own;
-    bucket->keep = add_passes(builder, arena_printf(fsdp->arena, "keep(%s)", name), part, &kept, 1);
-    bucket->add = add_passes(builder, arena_printf(fsdp->arena, "add(%s)", name), part, &added, 1);
+    bucket->keep = add_passes(builder, ARENA_JOIN(fsdp->arena, "keep(", name, ")"), part, &kept, 1);
+    bucket->add = add_passes(builder, ARENA_JOIN(fsdp->arena, "add(", name, ")"), part, &added, 1);
 }
 
 static void add_bucket(struct zero_builder *builder, int32_t index)
@@ -96,7 +96,7 @@ static void add_bucket(struct zero_builder *builder, int32_t index)
     const bool is_copied = flattens(builder) || !zero->contiguous_gradients ||
                            zero_param_bytes(builder) != zero_reduce_bytes(builder);
     bucket->flattened = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "flattened(%s)", name),
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "flattened(", name, ")"),
                               .bytes = is_copied ? bucket->numel * zero_reduce_bytes(builder) : 0,
                               .category = MEMORY_REDUCE_BUFFERS,
                               .stream = (uint8_t)builder->reduce_stream,

@@ -46,14 +46,14 @@ void zero_add_offload(struct zero_builder *builder, struct zero_bucket *bucket, 
     if (!policy_offloads_optimizer(fsdp->settings))
         return;
     bucket->fp32_part = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = arena_printf(fsdp->arena, "fp32_part(%s)", name),
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "fp32_part(", name, ")"),
                               .bytes = part * FP32_BYTES,
                               .category = MEMORY_TEMPORARIES,
                               .stream = (uint8_t)builder->reduce_stream,
                               .unit = -1});
-    bucket->to_fp32 = fsdp_add_pass(fsdp, arena_printf(fsdp->arena, "to_fp32(%s)", name),
+    bucket->to_fp32 = fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, "to_fp32(", name, ")"),
                                     KERNEL_CAST, dtype, (double)part * (sent + FP32_BYTES), false);
-    bucket->sum = fsdp_add_pass(fsdp, arena_printf(fsdp->arena, "sum(%s)", name),
+    bucket->sum = fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, "sum(", name, ")"),
                                 KERNEL_ELEMENTWISE, dtype, (double)part * 3 * own, false);
     bucket->offloaded = fsdp_add_event(fsdp, "offloaded", name);
     fsdp->program->host.gradients +=
