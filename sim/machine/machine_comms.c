@@ -165,17 +165,34 @@ static enum status plan_set_up(const struct planner *planner, const struct colle
     return STATUS_OK;
 }
 
+static bool is_same_kind(const struct collective *a, const struct collective *b)
+{
+    return a->op == b->op && a->is_average == b->is_average && a->bytes >= b->bytes &&
+           a->bytes <= b->bytes;
+}
+
+/* A step has many collectives of few kinds: one plan each. */
 static enum status score_plan(const struct planner *planner, const struct score *score,
                               struct comm_state *comm)
 {
     const struct program *program = score->program;
-    struct flow_plan *plans =
-        ARENA_ARRAY(planner->machine->arena, struct flow_plan, program->collectives.count);
+    const int32_t count = program->collectives.count;
+    struct flow_plan *plans = ARENA_ARRAY(planner->machine->arena, struct flow_plan, count);
+    int32_t *kinds = ARENA_ARRAY(planner->machine->arena, int32_t, count), kind_count = 0;
     comm->plans[score->idx] = plans;
-    for (int32_t i = 0; i < program->collectives.count; i++) {
+    for (int32_t i = 0; i < count; i++) {
         const struct collective *collective = &program->collectives.items[i];
         if (collective->communicator != comm->communicator)
             continue;
+        int32_t kind = 0;
+        while (kind < kind_count &&
+               !is_same_kind(&program->collectives.items[kinds[kind]], collective))
+            kind++;
+        if (kind < kind_count) {
+            plans[i] = plans[kinds[kind]];
+            continue;
+        }
+        kinds[kind_count++] = i;
         const enum status status = plan_set_up(planner, collective, &plans[i]);
         if (status != STATUS_OK)
             return status;
