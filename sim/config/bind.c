@@ -6,7 +6,7 @@
 
 const char *path_join(struct arena *arena, const char *parent, const char *key)
 {
-    return parent[0] == '\0' ? key : arena_printf(arena, "%s.%s", parent, key);
+    return parent[0] == '\0' ? key : ARENA_JOIN(arena, parent, ".", key);
 }
 
 static void mark_default(struct node *node)
@@ -24,7 +24,7 @@ struct node *default_node(struct config *config, const struct field *field, cons
     struct arena *arena = config->cache != NULL ? &config->cache->arena : config->arena;
     struct source *source = ARENA_NEW(arena, struct source);
     struct node *node = NULL;
-    source->name = arena_printf(arena, "default of %s", path);
+    source->name = ARENA_JOIN(arena, "default of ", path);
     source->text = field->default_text;
     source->length = strlen(field->default_text);
     if (node_parse_part(arena, source, 0, &node, config->diag) != STATUS_OK)
@@ -54,7 +54,7 @@ static bool is_from_command_line(const struct node_entry *entry)
 
 static const char *in_path(struct arena *arena, const char *path)
 {
-    return path[0] == '\0' ? "" : arena_printf(arena, " in '%s'", path);
+    return path[0] == '\0' ? "" : ARENA_JOIN(arena, " in '", path, "'");
 }
 
 static void add_unknown_name(struct strbuf *names, int32_t count, const char *key)
@@ -122,11 +122,11 @@ static void report_missing(struct config *config, const struct field_table *tabl
 {
     if (is_misspelt(config, table, map, field))
         return;
-    const char *help = field->help != NULL ? arena_printf(config->arena, " (%s)", field->help) : "";
-    diag_add(config->diag, DIAG_ERROR, map->place,
-             arena_printf(config->arena, "%s: %s%s", field->key,
-                          field_accepted(config->arena, field), help),
-             "'%s' is missing%s", field->key, in_path(config->arena, path));
+    const char *help = field->help != NULL ? ARENA_JOIN(config->arena, " (", field->help, ")") : "";
+    diag_add(
+        config->diag, DIAG_ERROR, map->place,
+        ARENA_JOIN(config->arena, field->key, ": ", field_accepted(config->arena, field), help),
+        "'%s' is missing%s", field->key, in_path(config->arena, path));
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -204,10 +204,22 @@ static void bind_ref(struct config *config, const struct field *field, struct no
                      const char *path, void *slot)
 {
     struct memo_scope scope;
-    if (memo_find(config, value, path, slot))
+    if (memo_find(config, field, value, path, slot))
         return;
-    memo_begin(config, value, path, &scope);
+    memo_begin(config, field, value, path, &scope);
     bind_file(config, field, value, path, slot);
+    memo_end(config, &scope, field, *value, slot);
+}
+
+static void bind_section(struct config *config, const struct field *field, struct node **value,
+                         const char *path, void *slot)
+{
+    struct memo_scope scope;
+    if (memo_find(config, field, value, path, slot))
+        return;
+    memo_begin(config, field, value, path, &scope);
+    expand_scalar(config, field, value);
+    bind_struct(config, field, *value, path, slot);
     memo_end(config, &scope, field, *value, slot);
 }
 
@@ -281,8 +293,7 @@ static void bind_node(struct config *config, const struct field *field, struct n
         bind_value(config, field, path, node, slot);
         break;
     case FIELD_STRUCT:
-        expand_scalar(config, field, value);
-        bind_struct(config, field, *value, path, slot);
+        bind_section(config, field, value, path, slot);
         break;
     case FIELD_REF:
         bind_ref(config, field, value, path, slot);

@@ -22,11 +22,19 @@ struct config_memo {
     struct config_derived derived;
 };
 
+static void release_derived(struct config_derived *derived)
+{
+    if (derived->value != NULL && derived->release != NULL)
+        derived->release(derived->value);
+    *derived = (struct config_derived){0};
+}
+
+/* What callers keep may point into what is bound: it goes first. */
 static void forget(struct config_cache *cache)
 {
+    release_derived(&cache->derived);
     for (struct config_memo *memo = cache->memos; memo != NULL; memo = memo->next)
-        if (memo->derived.value != NULL && memo->derived.release != NULL)
-            memo->derived.release(memo->derived.value);
+        release_derived(&memo->derived);
     cache->memos = NULL;
     arena_release(&cache->memo_arena);
 }
@@ -138,17 +146,31 @@ static void add_edits(struct strbuf *key, const struct config *config, const cha
     int32_t at = 0;
     for (const struct config_edit *edit = config->edits; edit != NULL; edit = edit->next, at++)
         if (strncmp(edit->path, path, length) == 0 &&
-            (edit->path[length] == '.' || edit->path[length] == '['))
+            (edit->path[length] == '\0' || edit->path[length] == '.' || edit->path[length] == '['))
             strbuf_printf(key, "\n%s", config->override_texts.items[at]);
 }
 
-/* False for what stands in the file itself. */
-static bool make_key(const struct config *config, const struct node *value, const char *path,
-                     struct strbuf *key)
+/* A section of the root file: what the file says there (once), and the overrides. */
+static void add_section_key(struct strbuf *key, const struct config *config, const char *path)
 {
-    const bool is_name = value->kind == NODE_SCALAR;
-    if (config->cache == NULL || (!is_name && value->ref == NULL))
+    const struct source *file = config->root->place.source;
+    strbuf_printf(key, "%s\nsection of %s", path, file != NULL ? file->name : "nothing");
+    add_edits(key, config, path);
+}
+
+/* False for what stands in the root file itself, deeper than a section. */
+static bool make_key(const struct config *config, const struct field *field,
+                     const struct node *value, const char *path, struct strbuf *key)
+{
+    const bool is_name = field->kind == FIELD_REF && value->kind == NODE_SCALAR;
+    if (config->cache == NULL)
         return false;
+    if (!is_name && value->ref == NULL) {
+        const bool is_section = config->ref_depth == 0 && strpbrk(path, ".[") == NULL;
+        if (is_section)
+            add_section_key(key, config, path);
+        return is_section;
+    }
     const struct place place = is_name ? value->place : value->ref_place;
     strbuf_printf(key, "%s\n%s\n%s:%d:%d:%d", path, is_name ? value->text : value->ref,
                   place.source != NULL ? place.source->name : "", (int)place.line,
@@ -157,11 +179,12 @@ static bool make_key(const struct config *config, const struct node *value, cons
     return true;
 }
 
-bool memo_find(struct config *config, struct node **value, const char *path, void *slot)
+bool memo_find(struct config *config, const struct field *field, struct node **value,
+               const char *path, void *slot)
 {
     struct strbuf key = {0};
     const struct config_memo *memo = NULL;
-    if (make_key(config, *value, path, &key)) {
+    if (make_key(config, field, *value, path, &key)) {
         memo = config->cache->memos;
         while (memo != NULL && strcmp(memo->key, key.text) != 0)
             memo = memo->next;
@@ -171,8 +194,7 @@ bool memo_find(struct config *config, struct node **value, const char *path, voi
         return false;
     *value = memo->root;
     memcpy(slot, memo->bound, memo->bytes);
-    for (int32_t i = 0; i < memo->origin_count; i++)
-        *ARENA_PUSH(config->arena, &config->origins) = memo->origins[i];
+    origins_append(config, memo->origins, memo->origin_count);
     return true;
 }
 
@@ -210,8 +232,8 @@ static struct node *lasting_copy(struct arena *arena, const struct node *node)
     return copy;
 }
 
-void memo_begin(struct config *config, struct node **value, const char *path,
-                struct memo_scope *scope)
+void memo_begin(struct config *config, const struct field *field, struct node **value,
+                const char *path, struct memo_scope *scope)
 {
     struct strbuf key = {0};
     *scope = (struct memo_scope){.arena = config->arena,
@@ -219,7 +241,7 @@ void memo_begin(struct config *config, struct node **value, const char *path,
                                  .origin_count = config->origins.count,
                                  .origin_capacity = config->origins.capacity,
                                  .message_count = config->diag->count};
-    if (make_key(config, *value, path, &key)) {
+    if (make_key(config, field, *value, path, &key)) {
         struct arena *arena = &config->cache->memo_arena;
         scope->key = arena_strdup(arena, key.text);
         *value = lasting_copy(arena, *value);
@@ -269,8 +291,7 @@ void memo_end(struct config *config, const struct memo_scope *scope, const struc
     config->origins.items = scope->origins;
     config->origins.count = scope->origin_count;
     config->origins.capacity = scope->origin_capacity;
-    for (int32_t i = 0; i < count; i++)
-        *ARENA_PUSH(config->arena, &config->origins) = origins[i];
+    origins_append(config, origins, count);
 }
 
 struct config_derived *config_derived(const struct config *config, const char *path)

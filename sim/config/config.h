@@ -38,11 +38,16 @@ struct config_edit; /* one -s, parsed: config_private.h */
  *
  * Files, names of files and defaults are read once: what a file said when it was first read holds
  * (so standard input, which can be read only once, serves all). A map that stands in another file
- * (FIELD_REF) is bound once for each set of overrides that go into it, with its nodes, origins and
- * their hashes; unless there was something to say about it. When all that is more than
- * CONFIG_CACHE_MAX_BYTES, it is forgotten and begun anew.
+ * (FIELD_REF), and each section of the root file, is bound once for each set of overrides that go
+ * into it, with its nodes, origins and their hashes; unless there was something to say about it.
+ * When all that is more than CONFIG_CACHE_MAX_BYTES, it is forgotten and begun anew.
  */
 enum { CONFIG_CACHE_MAX_BYTES = 64 << 20 };
+/* What a caller derived from what is bound, kept beside it. */
+struct config_derived {
+    void *value; /* NULL: nothing yet */
+    void (*release)(void *value);
+};
 struct config_cache {
     struct arena arena;              /* of the files */
     const char *const *data_folders; /* NULL: not looked for yet */
@@ -50,12 +55,8 @@ struct config_cache {
     struct config_cached_text *defaults, *names;
     struct arena memo_arena;
     struct config_memo *memos;
-    struct arena_pool pool; /* for arenas of what lives as long as one configuration */
-};
-/* What a caller derived from a bound map, kept beside it. */
-struct config_derived {
-    void *value; /* NULL: nothing yet */
-    void (*release)(void *value);
+    struct arena_pool pool;        /* for arenas of what lives as long as one configuration */
+    struct config_derived derived; /* from whole configurations: the caller's (run/shelf.h) */
 };
 /* Before the next configuration: none that was made with the cache may be used any more. */
 void config_cache_next(struct config_cache *cache);
@@ -136,6 +137,8 @@ void config_write_resolved(const struct config *config, FILE *file);
  * not the names of files: the same content under another name has the same hash).
  */
 struct hash128 config_hash(const struct config *config);
+/* Of the values outside some sections ("cluster", NULL-ended), with the names of files. */
+struct hash128 config_hash_without(const struct config *config, const char *const *sections);
 
 /* Whether a reference names a file (it has a '/' or the ending of one) and not one that ships. */
 bool text_is_path(const char *text);

@@ -113,13 +113,15 @@ struct memo_scope {
     struct config_origin *origins;
     int32_t origin_count, origin_capacity, message_count;
 };
-bool memo_find(struct config *config, struct node **value, const char *path, void *slot);
-void memo_begin(struct config *config, struct node **value, const char *path,
-                struct memo_scope *scope);
+bool memo_find(struct config *config, const struct field *field, struct node **value,
+               const char *path, void *slot);
+void memo_begin(struct config *config, const struct field *field, struct node **value,
+                const char *path, struct memo_scope *scope);
 void memo_end(struct config *config, const struct memo_scope *scope, const struct field *field,
               struct node *root, const void *slot);
 /* origin.c */
 struct hash128 origin_hash(const struct config_origin *origin);
+void origins_append(struct config *config, const struct config_origin *items, int32_t count);
 
 /* override.c */
 MUST_CHECK enum status edits_apply(struct config *config, const struct field_table *table);

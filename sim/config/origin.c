@@ -24,6 +24,25 @@ static const char *origin_text(struct arena *arena, struct place place)
     return arena_printf(arena, "%s:%d:%d", place.source->name, place.line, place.column);
 }
 
+void origins_append(struct config *config, const struct config_origin *items, int32_t count)
+{
+    const int32_t needed = config->origins.count + count;
+    int32_t capacity = config->origins.capacity > 0 ? config->origins.capacity : 256;
+    while (capacity < needed)
+        capacity *= 2;
+    if (capacity > config->origins.capacity) {
+        struct config_origin *grown = ARENA_ARRAY(config->arena, struct config_origin, capacity);
+        if (config->origins.count > 0)
+            memcpy(grown, config->origins.items, sizeof(*grown) * (size_t)config->origins.count);
+        config->origins.items = grown;
+        config->origins.capacity = capacity;
+    }
+    if (count > 0)
+        memcpy(config->origins.items + config->origins.count, items,
+               sizeof(*items) * (size_t)count);
+    config->origins.count = needed;
+}
+
 void origin_add(struct config *config, const char *path, const char *value, const struct node *node)
 {
     const struct place place = node->is_default ? NO_PLACE : node->place;
@@ -73,6 +92,32 @@ struct hash128 config_hash(const struct config *config)
     for (int32_t i = 0; i < config->origins.count; i++) {
         const struct config_origin *one = &config->origins.items[i];
         if (one->is_label)
+            continue;
+        const struct hash128 of_one = one->is_hashed ? one->hash : origin_hash(one);
+        hash.high = hash64_mix(hash.high, of_one.high);
+        hash.low = hash64_mix(hash.low, of_one.low);
+    }
+    return hash128_done(hash);
+}
+
+static bool is_in_section(const char *path, const char *const *sections)
+{
+    for (; *sections != NULL; sections++) {
+        const size_t length = strlen(*sections);
+        if (strncmp(path, *sections, length) == 0 &&
+            (path[length] == '\0' || path[length] == '.' || path[length] == '['))
+            return true;
+    }
+    return false;
+}
+
+struct hash128 config_hash_without(const struct config *config, const char *const *sections)
+{
+    struct hash128 hash;
+    hash128_init(&hash);
+    for (int32_t i = 0; i < config->origins.count; i++) {
+        const struct config_origin *one = &config->origins.items[i];
+        if (is_in_section(one->path, sections))
             continue;
         const struct hash128 of_one = one->is_hashed ? one->hash : origin_hash(one);
         hash.high = hash64_mix(hash.high, of_one.high);
@@ -144,7 +189,8 @@ static struct place node_place(const struct node *node)
 void config_add_derived(struct config *config, const char *path, const char *value,
                         const char *origin)
 {
-    for (int32_t i = 0; i < config->origins.count; i++) {
+    /* From the end: what is derived stands in sections behind the large ones. */
+    for (int32_t i = config->origins.count - 1; i >= 0; i--) {
         struct config_origin *one = &config->origins.items[i];
         if (strcmp(one->path, path) != 0)
             continue;
