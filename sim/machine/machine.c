@@ -75,6 +75,8 @@ enum status machine_play(struct arena *arena, const struct machine_setup *setup,
     engine_run(&machine->engine);
     if (!machine->is_out_of_memory)
         status = machine_check_finished(machine);
+    if (status == STATUS_OK)
+        change_times_fill(machine);
     *result = (struct machine_result){.end_ps = machine->engine.now_ps,
                                       .fingerprint = machine->engine.fingerprint,
                                       .events = machine->engine.dispatched_count,

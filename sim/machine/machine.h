@@ -110,10 +110,18 @@ enum hold { HOLD_HOST, HOLD_EVENT, HOLD_TURN };
 struct memory_change {
     int64_t time_ps, step_ps;    /* step_ps: since the host began the step */
     int32_t class_idx, step;     /* step of the program; -1: prologue */
+    int32_t change;              /* its place among the changes of the step; -1: timed */
     const struct op *op;         /* what made it, in the program */
     const struct tensor *tensor; /* of op */
     int64_t delta_bytes;         /* each piece rounded up to 512 B */
     int64_t reserved_bytes;      /* by the caching allocator, now */
+};
+
+/* When the host comes to a change of memory that is known: for who knows a program's changes and
+   needs not be told of all again. Not in programs with timed frees, not with limited memory. */
+struct change_time {
+    int32_t class_idx, step, change;
+    int64_t step_ps; /* out: as of memory_change */
 };
 
 struct memory_retry {
@@ -185,6 +193,8 @@ struct machine_setup {
     uint64_t tie_seed; /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
+    struct change_time *change_times; /* filled when all is played */
+    int32_t change_time_count;
 };
 
 struct machine_result {

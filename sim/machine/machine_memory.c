@@ -43,6 +43,7 @@ void class_memory_set_up(struct machine *machine, struct class_state *class)
         return;
     const struct program *program = class->score->program;
     class->held = ARENA_NEW(machine->arena, struct class_memory);
+    class->change = -1;
     class->held->tensors =
         ARENA_ARRAY(machine->arena, struct tensor_memory, program->tensors.count);
     allocator_init(&class->held->allocator, machine->arena, &setup->allocator,
@@ -64,6 +65,7 @@ static void memory_tell(struct machine *machine, const struct class_state *class
                        : 0,
         .class_idx = class->idx,
         .step = step,
+        .change = class->change,
         .op = op,
         .tensor = &class->score->program->tensors.items[op->index],
         .delta_bytes = is_alloc ? bytes : -bytes,
@@ -166,10 +168,25 @@ void epoch_play_memory(struct machine *machine, struct class_state *class)
     for (int32_t i = begin; i < end; i++) {
         const struct tape_memory *item = &tape->memory.items[i];
         const int64_t time_ps = machine->engine.now_ps + item->issue_ps;
+        class->change = i;
         if (item->is_free)
             memory_free(machine, class, time_ps, class->host_step, item->op);
         else
             (void)memory_allocate(machine, class, time_ps, class->host_step, item->op);
+    }
+}
+
+void change_times_fill(struct machine *machine)
+{
+    for (int32_t i = 0; i < machine->setup->change_time_count; i++) {
+        struct change_time *asked = &machine->setup->change_times[i];
+        const struct class_state *class = &machine->classes[asked->class_idx];
+        const struct tape *tape = &class->score->tapes[tape_of_step(asked->step)];
+        BUG_IF(class->score->has_timed_frees || asked->change >= tape->memory.count);
+        const struct tape_memory *item = &tape->memory.items[asked->change];
+        const int64_t first = score_epochs_before(class->score, asked->step);
+        asked->step_ps = class->epoch_start_ps.items[first + item->epoch] + item->issue_ps -
+                         class->epoch_start_ps.items[first];
     }
 }
 

@@ -289,6 +289,7 @@ struct class_state {
     bool is_host_blocked, is_host_done;
     int64_t host_blocked_since_ps;
     struct class_memory *held; /* NULL: nobody asks */
+    int32_t change;            /* of the epoch's that are played at once; -1: not so */
     /* Memory in programs with timed frees. */
     struct event memory;
     int32_t memory_step, memory_idx;
@@ -420,6 +421,7 @@ void shapes_set_up(struct machine *machine, struct score *score);
 void class_memory_set_up(struct machine *machine, struct class_state *class);
 /* Changes of the host's epoch, all at once, each with its own time. */
 void epoch_play_memory(struct machine *machine, struct class_state *class);
+void change_times_fill(struct machine *machine);
 /* The tensor of op is free now. */
 void memory_free(struct machine *machine, struct class_state *class, int64_t time_ps, int32_t step,
                  const struct op *op);

@@ -54,7 +54,7 @@ struct memory_watch {       /* of one class */
     struct memory_peak now; /* what is held; op: allocated last */
     int32_t unit_count;
     int64_t reserved_bytes;
-    bool is_steady;
+    bool is_steady, is_known; /* known: from elsewhere */
     struct memory_facts facts;
 };
 

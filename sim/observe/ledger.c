@@ -28,6 +28,7 @@ static void first_step_over(struct memory_watch *watch)
     watch->now.op = NULL;
     watch->now.tensor = NULL;
     watch->now.step_ps = 0;
+    watch->now.step = watch->now.change = 0;
     peak_take(watch, &facts->peak);
 }
 
@@ -50,6 +51,8 @@ void ledger_changed(void *context, const struct memory_change *change)
     watch->now.op = change->op;
     watch->now.tensor = change->tensor;
     watch->now.step_ps = change->step_ps;
+    watch->now.step = change->step;
+    watch->now.change = change->change;
     if (watch->now.active_bytes > watch->facts.peak.active_bytes)
         peak_take(watch, &watch->facts.peak);
 }

@@ -46,6 +46,7 @@ struct memory_peak {
                                     of the step */
     const struct tensor *tensor; /* of op */
     int64_t step_ps;             /* since the host began the step */
+    int32_t step, change;        /* of op, as of memory_change */
 };
 
 struct memory_facts {        /* of one class */
@@ -70,6 +71,8 @@ struct facts *facts_new(struct arena *arena, const struct layout *layout,
                         int32_t warmup, int32_t steps);
 /* The observer to give to the machine. */
 struct observer facts_observer(struct facts *facts);
+/* What a class holds is known from elsewhere, whatever the machine tells. */
+void facts_know_memory(struct facts *facts, int32_t class_idx, const struct memory_facts *memory);
 /* After playing. */
 void facts_close(struct facts *facts);
 

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/strbuf.h"
-#include "cluster/group_layout.h"
 #include "run/experiment_private.h"
+#include "run/shelf.h"
 
 static void resolve_ideal(struct experiment *experiment)
 {
@@ -241,6 +241,7 @@ enum status experiment_load_cached(struct experiment *experiment, const char *pa
     arena_init(&experiment->arena);
     if (cache != NULL) {
         config_cache_next(cache);
+        shelf_trim(cache);
         experiment->arena.pool = &cache->pool;
     }
     config_init(&experiment->config, &experiment->arena, diag,
@@ -354,7 +355,7 @@ static void check_host(struct experiment *experiment)
                      cluster->name);
 }
 
-static void check_built(struct experiment *experiment, bool is_note)
+void experiment_check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
     check_compute_dtype(experiment);
@@ -402,164 +403,13 @@ static void check_built(struct experiment *experiment, bool is_note)
 
 void experiment_note_unbuilt(struct experiment *experiment)
 {
-    check_built(experiment, true);
+    experiment_check_built(experiment, true);
     /* Which layers there are the model knows; what is wrong is in `diag`. */
     if ((experiment->train.lora.rank > 0 || experiment->train.frozen.count > 0) &&
         experiment->diag->error_count == 0) {
         const enum status status = experiment_build_model(experiment);
         BUG_IF(status != STATUS_OK && experiment->diag->error_count == 0);
     }
-}
-
-enum status experiment_build_model(struct experiment *experiment)
-{
-    const struct train_config *train = &experiment->train;
-    const bool is_every =
-        train->checkpointing.policy == CHECKPOINT_FULL && train->checkpointing.every > 1;
-    const struct train_shape shape = {
-        .seq_len = train->seq_len,
-        .decoder_seq_len = train->decoder_seq_len,
-        .micro_batch = train->micro_batch,
-        .compute_dtype = (enum dtype)train->precision.param_dtype,
-        .checkpointing = is_every ? CHECKPOINT_EVERY
-                                  : (enum activation_checkpointing)train->checkpointing.policy,
-        .checkpoint_every = train->checkpointing.every,
-        .stops_early = train->checkpointing.early_stop && !train->checkpointing.reentrant,
-        .is_reentrant = train->checkpointing.reentrant,
-        .attention = (enum attention_impl)train->attention,
-        .loss = (enum loss_impl)train->loss.impl,
-        .loss_chunks = train->loss.chunks,
-        .loss_upcast = train->loss.upcast != UPCAST_NONE,
-        .model_upcasts = train->loss.upcast == UPCAST_MODEL,
-        .keeps_logits = train->loss.keeps_logits,
-        .loss_shifted = train->loss.shifted,
-        .loss_metrics = train->loss.metrics,
-        .experts = (enum expert_impl)train->experts,
-        .rotary = (enum rotary_form)train->rotary,
-        .is_compiled = train->compile,
-        .has_fused_kernels = train->fused_kernels != FUSED_NONE,
-        .has_eager_activation = train->fused_kernels == FUSED_NORM_ROTARY,
-        .float8 = (enum float8_recipe)train->float8,
-        .has_cooperative_norms = train->norms.cooperative,
-        .norm_sm_margin = train->norms.sm_margin,
-        .lora = {.rank = train->lora.rank,
-                 .targets = train->lora.targets,
-                 .dropout = train->lora.dropout,
-                 .has_wide_input = train->lora.adapter_dtype != 0,
-                 .quantization = (enum quantization)train->lora.quantization,
-                 .has_double_quant = train->lora.double_quant},
-        .frozen = train->frozen};
-    enum status status = model_build(&experiment->arena, &experiment->model_config, &shape,
-                                     &experiment->model, experiment->diag);
-    if (status == STATUS_OK)
-        status = frozen_check_modules(experiment);
-    return status == STATUS_OK ? lora_check_targets(experiment) : status;
-}
-
-/* Ranks fold as far as the program's communicators let them. */
-static enum status build_layout(struct experiment *experiment)
-{
-    const struct program *program = experiment->program;
-    const int32_t count = program->communicators.count;
-    struct group *groups = ARENA_ARRAY(&experiment->arena, struct group, count);
-    for (int32_t i = 0; i < count; i++)
-        groups[i] = program->communicators.items[i].group;
-    struct cluster *cluster = ARENA_NEW(&experiment->arena, struct cluster);
-    *cluster = microbatch_costs_cluster(experiment);
-    return layout_build_for_groups(&experiment->arena, cluster, experiment->nodes,
-                                   experiment->gpus_per_node, experiment->simulate.fold != 0,
-                                   groups, count, &experiment->layout, experiment->diag);
-}
-
-/* The ranks that states are sharded over: all, or neighbours; and those with the same shard. */
-static enum status find_mesh_groups(struct experiment *experiment, struct group *shard,
-                                    struct group *replicate)
-{
-    const struct layout size = {.hosts = experiment->nodes,
-                                .gpus_per_host = experiment->gpus_per_node,
-                                .ranks = experiment->n_gpus};
-    const struct mesh_config *mesh = &experiment->mesh;
-    if (group_along(&size, mesh->dp_shard, 1, shard)) {
-        /* What neighbours tile, those a stride apart tile. */
-        BUG_IF(!group_along(&size, mesh->dp_replicate, mesh->dp_shard, replicate));
-        return STATUS_OK;
-    }
-    config_error(&experiment->config, "mesh.dp_shard",
-                 "a divisor of the GPUs of a host, or whole hosts",
-                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64,
-                 experiment->mesh.dp_shard, experiment->gpus_per_node);
-    return STATUS_INPUT;
-}
-
-/* Neighbours again: inside a host where they fit. */
-static enum status find_post_forward_group(struct experiment *experiment, struct group *group)
-{
-    const struct layout size = {.hosts = experiment->nodes,
-                                .gpus_per_host = experiment->gpus_per_node,
-                                .ranks = experiment->n_gpus};
-    const int64_t ranks = experiment->fsdp.reshard_after_forward;
-    if (ranks <= 1 || group_along(&size, ranks, 1, group))
-        return STATUS_OK;
-    config_error(&experiment->config, "fsdp.reshard_after_forward",
-                 "a divisor of the GPUs of a host, or whole hosts",
-                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64, ranks,
-                 experiment->gpus_per_node);
-    return STATUS_INPUT;
-}
-
-enum status experiment_build(struct experiment *experiment)
-{
-    check_built(experiment, false);
-    if (experiment->diag->error_count > 0)
-        return STATUS_INPUT;
-    const struct train_config *train = &experiment->train;
-    enum status status = experiment_build_model(experiment);
-    if (status != STATUS_OK)
-        return status;
-    const bool needs_uniform = train->frozen.count > 0 && experiment->fsdp.api == API_FSDP1 &&
-                               !experiment->fsdp.use_orig_params && !train->compile;
-    status =
-        wrap_check(&experiment->config, experiment->model, &experiment->fsdp.wrap, needs_uniform);
-    const int api = experiment->fsdp.api;
-    const bool is_zero = api == API_ZERO1 || api == API_ZERO2 || api == API_ZERO3;
-    if (status == STATUS_OK && is_zero)
-        status = zero_check_pieces(&experiment->config, experiment->model, &experiment->zero, api,
-                                   experiment->mesh.dp_shard);
-    if (status != STATUS_OK)
-        return status;
-    struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
-    status = find_mesh_groups(experiment, &shard_group, &replicate_group);
-    if (status == STATUS_OK)
-        status = find_post_forward_group(experiment, &post_forward_group);
-    if (status != STATUS_OK)
-        return status;
-    const struct policy_settings settings = {
-        .fsdp = experiment->fsdp,
-        .ddp = experiment->ddp,
-        .zero = experiment->zero,
-        .precision = train->precision,
-        .optimizer = train->optimizer,
-        .shard_group = shard_group,
-        .replicate_group = replicate_group,
-        .post_forward_group = post_forward_group,
-        .dp_group = {.ranks = experiment->n_gpus,
-                     .hosts = experiment->nodes,
-                     .ranks_per_host = experiment->gpus_per_node},
-        .base_dtype = lora_base_dtype(train),
-        .grad_accum = train->grad_accum,
-        .host_syncs = train->host_syncs,
-        .hardware_queues = train->hardware_queues,
-        .is_compiled = train->compile,
-        .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
-        .is_checkpoint_reentrant = train->checkpointing.reentrant,
-        .is_clipping = train->max_grad_norm > 0,
-        .checks_gradients = is_zero,
-        .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
-    experiment->program = policy_build(&experiment->arena, experiment->model, &settings);
-    status = build_layout(experiment);
-    if (status == STATUS_OK)
-        microbatch_costs_build(experiment);
-    return status;
 }
 
 double experiment_flop_per_token(const struct experiment *experiment, int convention)

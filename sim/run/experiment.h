@@ -25,6 +25,8 @@
 #include "run/training_cost.h"
 #include "schedule/policy.h"
 
+struct shelved; /* shelf.h */
+
 enum mfu_convention { MFU_TORCHTITAN, MFU_PALM, MFU_LLM_FOUNDRY, MFU_MEGATRON };
 
 struct microbatch_cost { /* of the network's kernels in a microbatch: longer or shorter sequences */
@@ -119,6 +121,7 @@ struct experiment {
     int mfu_convention;
     bool has_shared_cluster; /* it belongs to the cache */
     uint64_t tie_seed;       /* tests only: permutes ties */
+    struct shelved *shelved; /* what the model and the program belong to; NULL: this */
     struct model *model;
     struct layout layout;
     struct program *program;  /* after experiment_build */

@@ -9,6 +9,7 @@
  * ones, unless the first step itself is asked for (warmup_steps: 0).
  */
 #include "run/experiment_private.h"
+#include "run/shelf.h"
 
 enum { RETRY_WARMUP = 3 };
 
@@ -27,6 +28,87 @@ static struct allocator_settings allocator_settings_of(const struct experiment *
         .roundup_power2_divisions = config->roundup_power2_divisions};
 }
 
+int64_t experiment_held_bytes(const struct experiment *experiment)
+{
+    const int32_t steps = (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps);
+    struct shelved *shelved = experiment->shelved;
+    if (shelved == NULL)
+        return program_peak_allocated_bytes(experiment->program, steps);
+    if (shelved->held_steps != steps) {
+        shelved->held_steps = steps;
+        shelved->held_bytes = program_peak_allocated_bytes(experiment->program, steps);
+    }
+    return shelved->held_bytes;
+}
+
+/* ---- memory that is known from the shelf -------------------------------------------------- */
+
+/* Of classes that hold the same the first is told (machine.h). */
+static bool is_told(const struct layout *layout, int32_t class_idx)
+{
+    for (int32_t i = 0; i < class_idx; i++)
+        if (layout->classes[i].gpu == layout->classes[class_idx].gpu)
+            return false;
+    return true;
+}
+
+static void ask_time(struct change_time *times, int32_t *count, int32_t class_idx,
+                     const struct memory_peak *peak)
+{
+    if (peak->op != NULL)
+        times[(*count)++] = (struct change_time){class_idx, peak->step, peak->change, 0};
+}
+
+/* When the peaks are reached: two a class that is told. */
+static struct change_time *ask_times(struct experiment *experiment,
+                                     const struct memory_record *known, int32_t *count)
+{
+    const struct layout *layout = &experiment->layout;
+    struct change_time *times =
+        ARENA_ARRAY(&experiment->arena, struct change_time, 2 * layout->class_count);
+    *count = 0;
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        if (!is_told(layout, i))
+            continue;
+        ask_time(times, count, i, &known->facts.peak);
+        ask_time(times, count, i, &known->facts.first_peak);
+    }
+    return times;
+}
+
+static void tell_facts(const struct layout *layout, const struct memory_record *known,
+                       const struct change_time *times, struct facts *facts)
+{
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        struct memory_facts memory = known->facts;
+        if (!is_told(layout, i))
+            continue;
+        if (memory.peak.op != NULL)
+            memory.peak.step_ps = times++->step_ps;
+        if (memory.first_peak.op != NULL)
+            memory.first_peak.step_ps = times++->step_ps;
+        facts_know_memory(facts, i, &memory);
+    }
+}
+
+static const struct memory_record *find_memory(const struct experiment *experiment,
+                                               const struct machine_setup *setup)
+{
+    if (experiment->shelved == NULL)
+        return NULL;
+    return shelved_memory(experiment->shelved, setup->steps, &setup->allocator);
+}
+
+static void keep_memory(const struct experiment *experiment, const struct machine_setup *setup,
+                        const struct facts *facts)
+{
+    if (experiment->shelved != NULL && !program_has_timed_frees(experiment->program))
+        shelved_keep_memory(experiment->shelved, setup->steps, &setup->allocator,
+                            facts_memory(facts, 0));
+}
+
+/* ---- playing ------------------------------------------------------------------------------ */
+
 static enum status play_once(struct experiment *experiment, bool limits_memory, struct play *play)
 {
     const struct program *program = experiment->program;
@@ -42,26 +124,37 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
             journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
         observers[1] = journal_observer(play->journal);
     }
-    const struct machine_setup setup = {.layout = &experiment->layout,
-                                        .microbatch_costs = experiment->microbatch_costs,
-                                        .microbatch_count = (int32_t)experiment->train.grad_accum,
-                                        .programs = &program,
-                                        .program_count = 1,
-                                        .network = (enum network_mode)experiment->simulate.network,
-                                        .ideal = experiment->ideal,
-                                        .allocator = allocator_settings_of(experiment),
-                                        .limits_memory = limits_memory,
-                                        .steps = warmup + steps,
-                                        .tie_seed = experiment->tie_seed,
-                                        .observers = observers,
-                                        .observer_count = experiment->keeps_journal ? 2 : 1};
+    struct machine_setup setup = {.layout = &experiment->layout,
+                                  .microbatch_costs = experiment->microbatch_costs,
+                                  .microbatch_count = (int32_t)experiment->train.grad_accum,
+                                  .programs = &program,
+                                  .program_count = 1,
+                                  .network = (enum network_mode)experiment->simulate.network,
+                                  .ideal = experiment->ideal,
+                                  .allocator = allocator_settings_of(experiment),
+                                  .limits_memory = limits_memory,
+                                  .steps = warmup + steps,
+                                  .tie_seed = experiment->tie_seed,
+                                  .observers = observers,
+                                  .observer_count = experiment->keeps_journal ? 2 : 1};
+    const struct memory_record *known =
+        limits_memory || experiment->keeps_journal ? NULL : find_memory(experiment, &setup);
+    if (known != NULL) {
+        observers[0].memory_changed = NULL;
+        observers[0].memory_retried = NULL;
+        setup.change_times = ask_times(experiment, known, &setup.change_time_count);
+    }
     const enum status status =
         machine_play(&experiment->arena, &setup, &play->result, experiment->diag);
     if (status != STATUS_OK || play->result.is_out_of_memory)
         return status;
+    if (known != NULL)
+        tell_facts(&experiment->layout, known, setup.change_times, play->facts);
     facts_close(play->facts);
     if (experiment->keeps_journal)
         journal_close(play->journal);
+    if (known == NULL && !limits_memory)
+        keep_memory(experiment, &setup, play->facts);
     return status;
 }
 
@@ -70,9 +163,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
 static bool may_retry(const struct experiment *experiment, const struct facts *facts)
 {
     const struct layout *layout = &experiment->layout;
-    const int64_t held = program_peak_allocated_bytes(
-        experiment->program,
-        (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
+    const int64_t held = experiment_held_bytes(experiment);
     bool is_short = false;
     for (int32_t i = 0; i < layout->class_count; i++) {
         const struct memory_facts *memory = facts_memory(facts, i);

@@ -24,6 +24,11 @@ struct root_config {
     const struct node *sweep; /* only by -s: that of the file is taken out before */
 };
 
+/* Notes or errors on what is valid but cannot be simulated yet. */
+void experiment_check_built(struct experiment *experiment, bool is_note);
+/* program_peak_allocated_bytes of all steps played. */
+int64_t experiment_held_bytes(const struct experiment *experiment);
+
 /* What frozen parameters are kept in. */
 enum dtype lora_base_dtype(const struct train_config *train);
 /* experiment_frozen.c: modules that are not trained: where that has a meaning, which there are. */

@@ -207,9 +207,7 @@ static void fill_memory(struct experiment *experiment, const struct facts *facts
     const int64_t communicators = communicator_bytes(experiment, gpu);
     outcome->peak_active_bytes = memory->peak.active_bytes;
     outcome->peak_reserved_bytes = memory->peak_reserved_bytes;
-    outcome->peak_allocated_bytes = program_peak_allocated_bytes(
-        experiment->program,
-        (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps));
+    outcome->peak_allocated_bytes = experiment_held_bytes(experiment);
     outcome->first_step_peak_active_bytes = memory->first_peak.active_bytes;
     outcome->first_step_peak_reserved_bytes = memory->first_peak_reserved_bytes;
     outcome->alloc_retries = (double)memory->retry_count / steps;

@@ -234,6 +234,9 @@ void program_add_host_syncs(struct arena *arena, struct program *program, int64_
    the program, last of all. */
 void program_limit_queues(struct arena *arena, struct program *program, int64_t count);
 
+/* Whether some of what is freed returns when the GPU has passed it, not in the host's order. */
+bool program_has_timed_frees(const struct program *program);
+
 /* What the allocator gives for a tensor: each piece rounded up to 512 bytes. */
 int64_t tensor_allocated_bytes(const struct tensor *tensor);
 

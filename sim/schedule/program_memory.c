@@ -27,6 +27,19 @@ int64_t tensor_allocated_bytes(const struct tensor *tensor)
     return bytes;
 }
 
+static bool has_timed_frees(const struct op_list *ops)
+{
+    for (int32_t i = 0; i < ops->count; i++)
+        if (ops->items[i].kind == OP_RECORD_STREAM || ops->items[i].kind == OP_FREE_AFTER)
+            return true;
+    return false;
+}
+
+bool program_has_timed_frees(const struct program *program)
+{
+    return has_timed_frees(&program->prologue) || has_timed_frees(&program->step);
+}
+
 int64_t program_memory_limit(const struct program *program, const struct gpu *gpu)
 {
     return gpu->memory_bytes - gpu->context_bytes -

@@ -8,6 +8,7 @@ int main(int argc, char **argv)
     const struct check_suite suites[] = {{"outcome_wire", outcome_wire_cases},
                                          {"pool", pool_cases},
                                          {"sweep_axis", sweep_axis_cases},
+                                         {"sweep_equal", sweep_equal_cases},
                                          {"validate_columns", validate_columns_cases},
                                          {"validate_facts", validate_facts_cases},
                                          {"validate_kernels", validate_kernels_cases},
