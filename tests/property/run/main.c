@@ -13,8 +13,9 @@ void check_same_metrics(const struct outcome *a, const struct outcome *b)
             continue;
         }
         double value_a = 0, value_b = 0;
-        CHECK_INT(outcome_number(b, metric, &value_b), outcome_number(a, metric, &value_a));
-        if (!CHECK_NEAR(value_b, value_a, 1e-9))
+        bool has_value = outcome_number(a, metric, &value_a);
+        CHECK_INT(outcome_number(b, metric, &value_b), has_value);
+        if (has_value && !CHECK_NEAR(value_b, value_a, 1e-9))
             printf("  that was %s\n", metric->name);
     }
     for (int i = 0; i < MEMORY_CATEGORY_COUNT; i++)
