@@ -12,9 +12,9 @@
 enum {
     IN_ALL = (1 << VERB_COUNT) - 1,
     IN_LOGS = 1 << VERB_VALIDATE | 1 << VERB_CALIBRATE,
-    IN_LOADING = 1 << VERB_RUN | 1 << VERB_SWEEP | 1 << VERB_CHECK | 1 << VERB_MEMORY |
-                 1 << VERB_EXPLAIN | 1 << VERB_VALIDATE | 1 << VERB_COMM | 1 << VERB_CALIBRATE |
-                 1 << VERB_TOPOLOGY,
+    IN_LOADING = 1 << VERB_RUN | 1 << VERB_SWEEP | 1 << VERB_SOLVE | 1 << VERB_CHECK |
+                 1 << VERB_MEMORY | 1 << VERB_EXPLAIN | 1 << VERB_VALIDATE | 1 << VERB_COMM |
+                 1 << VERB_CALIBRATE | 1 << VERB_TOPOLOGY,
 };
 
 const struct option option_table[] = {
@@ -28,8 +28,9 @@ const struct option option_table[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      .offset = AT(is_json),
-     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) |
-              IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) | IN(VERB_COMM) | IN(VERB_CALIBRATE),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_DB) | IN(VERB_LIST) |
+              IN(VERB_MODEL) | IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) | IN(VERB_COMM) |
+              IN(VERB_CALIBRATE),
      .help = "print JSON, SI units in the key names (run: one object a FILE)"},
     {.name = "assert",
      .kind = OPTION_LIST,
@@ -37,6 +38,36 @@ const struct option option_table[] = {
      .verbs = IN(VERB_RUN),
      .value_name = "CONDITION",
      .help = "exit 3 unless it holds: 'fits', 'peak_device_bytes<80GiB', 'mfu>=40%'; repeatable"},
+    {.name = "vary",
+     .kind = OPTION_LIST,
+     .offset = AT(vary),
+     .verbs = IN(VERB_SOLVE),
+     .value_name = "KEY=LOW:HIGH",
+     .help = "the key that is varied and its range, or a list of values"},
+    {.name = "until",
+     .kind = OPTION_LIST,
+     .offset = AT(until),
+     .verbs = IN(VERB_SOLVE),
+     .value_name = "CONDITION",
+     .help = "what must hold, as --assert of 'run' takes it: 'exposed_comm_fraction<=5%', 'fits'; "
+             "repeatable: all of them"},
+    {.name = "smallest",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_smallest),
+     .verbs = IN(VERB_SOLVE),
+     .help = "the smallest value that meets them, wherever else they hold"},
+    {.name = "largest",
+     .kind = OPTION_FLAG,
+     .offset = AT(is_largest),
+     .verbs = IN(VERB_SOLVE),
+     .help = "the largest value that meets them, wherever else they hold"},
+    {.name = "tolerance",
+     .kind = OPTION_TEXT,
+     .offset = AT(tolerance),
+     .verbs = IN(VERB_SOLVE),
+     .value_name = "SHARE",
+     .help = "how near the answer is to the bound, where any value goes: a share of the value "
+             "(default: 0.1%)"},
     {.name = "units",
      .kind = OPTION_FLAG,
      .offset = AT(has_units),
@@ -68,14 +99,14 @@ const struct option option_table[] = {
     {.name = "db",
      .kind = OPTION_TEXT,
      .offset = AT(db),
-     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_DB),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_DB),
      .value_name = "FILE",
      .help = "the results database (else $FSDPSIM_DB, else results/fsdpsim.db where such a folder "
              "is, else the XDG data folder)"},
     {.name = "no-db",
      .kind = OPTION_FLAG,
      .offset = AT(is_unstored),
-     .verbs = IN(VERB_RUN),
+     .verbs = IN(VERB_RUN) | IN(VERB_SOLVE),
      .help = "do not store the run"},
     {.name = "dump-program",
      .kind = OPTION_TEXT,

@@ -51,6 +51,9 @@ struct options {
     bool is_csv, is_zip, is_rerun, retries_failed, is_dry_run, has_detail; /* of sweep */
     int64_t jobs;                                                          /* 0: not given */
     const char *map, *line, *scaling, *shard;                              /* NULL: not given */
+    struct text_list vary, until;                                          /* of solve */
+    bool is_smallest, is_largest;                                          /* the same */
+    const char *tolerance; /* a fraction, NULL: not given */
     struct text_list facts;
     struct text_list overrides;
     struct text_list conditions;

@@ -13,6 +13,7 @@
 enum verb_id {
     VERB_RUN,
     VERB_SWEEP,
+    VERB_SOLVE,
     VERB_CHECK,
     VERB_SCHEMA,
     VERB_LIST,
@@ -34,7 +35,7 @@ enum exit_code {
     EXIT_DONE = 0,
     EXIT_WORLD = 1,       /* disk, database, closed pipe */
     EXIT_INPUT = 2,       /* a file, a flag or a value is wrong */
-    EXIT_CONDITION = 3,   /* an --assert did not hold */
+    EXIT_CONDITION = 3,   /* an --assert did not hold, nothing was found */
     EXIT_SOME_FAILED = 4, /* points of a sweep */
     EXIT_STOPPED = 75,    /* the same command goes on */
 };
@@ -63,6 +64,7 @@ void verb_names(const char *names[VERB_COUNT + 1]); /* NULL-ended */
 
 enum exit_code verb_run(struct command *command);
 enum exit_code verb_sweep(struct command *command);
+enum exit_code verb_solve(struct command *command);
 enum exit_code verb_check(struct command *command);
 enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);

@@ -48,6 +48,30 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = 1,
      .play = verb_sweep},
+    {.id = VERB_SOLVE,
+     .name = "solve",
+     .arguments = "FILE",
+     .summary = "the smallest or largest value of one key with which conditions hold",
+     .text =
+         "Varies one key of FILE and says from which value on, or up to which, every --until "
+         "holds, with\n"
+         "the metrics just inside and just outside. --vary KEY=LOW:HIGH: any value between where "
+         "the ends\n"
+         "have a unit or a decimal point, else whole numbers; KEY=LOW:HIGH:STEP; or a list as "
+         "'sweep' takes\n"
+         "it. What is asked for, the smallest or the largest, follows from where the conditions "
+         "hold. Metrics\n"
+         "that are not monotone are named, with all intervals that were seen. Exit 3 where "
+         "nothing meets\n"
+         "them. The answer is stored as a run. See docs/solve.md.\n",
+     .examples = {{"fsdpsim solve llama3-8b_dgx-h100 -s nodes=4 --vary "
+                   "cluster.host.nics.bandwidth=10Gbps:800Gbps --until 'exposed_comm_fraction<=5%'",
+                   "the slowest NIC that is fast enough"},
+                  {"fsdpsim solve my.yaml --vary train.micro_batch=1:64 --until fits",
+                   "the largest microbatch that fits"}},
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .play = verb_solve},
     {.id = VERB_CHECK,
      .name = "check",
      .arguments = "FILE...",

@@ -209,6 +209,41 @@ static enum status read_ends(const struct call *call, struct end *a, struct end 
     return status;
 }
 
+enum status axis_span_read(struct arena *arena, const char *text, struct place place,
+                           struct axis_span *span, struct diag *diag)
+{
+    enum { ENDS_MAX = 3 };
+    struct piece pieces[ENDS_MAX] = {{0}};
+    struct end ends[ENDS_MAX] = {{0}};
+    struct call call = {.arena = arena, .diag = diag, .whole = {text, place}, .arguments = pieces};
+    const size_t length = strlen(text);
+    for (size_t at = 0; at <= length; call.argument_count++) {
+        const size_t end = at + strcspn(text + at, ":");
+        if (call.argument_count == ENDS_MAX)
+            return wrong(diag, place, "LOW:HIGH or LOW:HIGH:STEP", "too many ':' in", text);
+        pieces[call.argument_count] = cut(arena, &call.whole, at, end);
+        at = end + 1;
+    }
+    bool is_whole = true;
+    for (int32_t i = 0; i < call.argument_count; i++) {
+        enum status status = read_end(&call, i, &ends[i]);
+        is_whole = is_whole && ends[i].is_whole;
+        if (status == STATUS_OK)
+            status = convert(&call, i, &ends[0], &ends[i]);
+        if (status != STATUS_OK)
+            return status;
+    }
+    *span = (struct axis_span){.low = ends[0].value,
+                               .high = ends[1].value,
+                               .step = ends[2].value,
+                               .unit = ends[0].unit,
+                               .low_text = pieces[0].text,
+                               .high_text = pieces[1].text,
+                               .has_step = call.argument_count == ENDS_MAX,
+                               .is_whole = is_whole};
+    return STATUS_OK;
+}
+
 static enum status play_log2(const struct call *call)
 {
     struct end a;

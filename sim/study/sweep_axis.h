@@ -34,6 +34,17 @@ struct sweep_axis {
     } values;
 };
 
+struct axis_span { /* low:high, low:high:step */
+    double low, high, step;
+    const char *unit;                 /* of all three: that of `low`, "" */
+    const char *low_text, *high_text; /* as they were written */
+    bool has_step, is_whole;          /* whole: digits alone */
+};
+
+/* Reads "25Gbps:800Gbps" or "1024:8192:1024"; whether there is anything between is not judged. */
+MUST_CHECK enum status axis_span_read(struct arena *arena, const char *text, struct place place,
+                                      struct axis_span *span, struct diag *diag);
+
 /* Whether a text is more than one plain value: a list, or a function. */
 bool axis_is_swept(const char *text);
 
