@@ -52,6 +52,17 @@ uint64_t philox_u64(struct philox *stream)
     return low | (uint64_t)philox_u32(stream) << 32;
 }
 
+uint64_t philox_u64_at(const struct philox *stream, uint64_t index)
+{
+    const uint64_t block = index / 2;
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), stream->counter[2],
+                                 stream->counter[3]};
+    uint32_t out[4];
+    philox4x32(counter, stream->key, out);
+    const uint32_t *half = &out[index % 2 * 2];
+    return half[0] | (uint64_t)half[1] << 32;
+}
+
 double philox_unit(struct philox *stream)
 {
     return (double)(philox_u64(stream) >> 11) * 0x1p-53;

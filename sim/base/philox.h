@@ -24,6 +24,8 @@ void philox_init(struct philox *stream, uint64_t seed, uint32_t point, uint32_t 
                  uint32_t purpose);
 uint32_t philox_u32(struct philox *stream);
 uint64_t philox_u64(struct philox *stream);
+/* The number that the (index + 1)-th philox_u64 of a new stream returns, whatever was drawn. */
+uint64_t philox_u64_at(const struct philox *stream, uint64_t index);
 double philox_unit(struct philox *stream);                /* [0, 1), 53 bits */
 uint32_t philox_below(struct philox *stream, uint32_t n); /* [0, n), unbiased, n > 0 */
 

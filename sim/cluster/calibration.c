@@ -5,6 +5,7 @@
 
 #include "cluster/calibration_config.h"
 #include "numeric/curve.h"
+#include "numeric/distribution.h"
 
 static const char *const fit_names[] = {
     [CALIBRATION_LINEAR] = "linear", [CALIBRATION_LOG_LOG] = "log_log"};
@@ -30,6 +31,11 @@ enum status calibration_table_derive(struct calibration_table *table)
     return is_good ? STATUS_OK : STATUS_INPUT;
 }
 
+double calibration_error_sigma(double median, double leave_one_out, double repeat)
+{
+    return hypot(leave_one_out > 0 ? leave_one_out : median, repeat) / normal_quantile(0.75);
+}
+
 enum status calibration_build(struct arena *arena, struct config *config, const char *path,
                               const void *bound, struct calibration *calibration)
 {
@@ -44,17 +50,21 @@ enum status calibration_build(struct arena *arena, struct config *config, const 
         const char *key = arena_printf(config->arena, "%s%stables[%lld].op", path,
                                        path[0] ? "." : "", (long long)i);
         struct calibration_table *table = &calibration->tables[calibration->table_count++];
-        *table = (struct calibration_table){.op = (enum collective_op)items[i].op,
-                                            .nodes = items[i].nodes,
-                                            .gpus_per_node = items[i].gpus_per_node,
-                                            .algorithm = items[i].algorithm,
-                                            .protocol = items[i].protocol,
-                                            .fit = (enum calibration_fit)items[i].fit,
-                                            .floor_s = items[i].floor_s,
-                                            .points = items[i].points.items,
-                                            .point_count = items[i].points.count,
-                                            .source = items[i].source,
-                                            .place = config_place(config, key)};
+        *table = (struct calibration_table){
+            .op = (enum collective_op)items[i].op,
+            .nodes = items[i].nodes,
+            .gpus_per_node = items[i].gpus_per_node,
+            .algorithm = items[i].algorithm,
+            .protocol = items[i].protocol,
+            .fit = (enum calibration_fit)items[i].fit,
+            .floor_s = items[i].floor_s,
+            .points = items[i].points.items,
+            .point_count = items[i].points.count,
+            .source = items[i].source,
+            .number = i + 1,
+            .error_sigma = calibration_error_sigma(
+                items[i].error.median, items[i].error.leave_one_out, items[i].error.repeat),
+            .place = config_place(config, key)};
         if (calibration_table_derive(table) != STATUS_OK) {
             config_error(config, key, NULL, "two points of this table lie too close together");
             return STATUS_INPUT;

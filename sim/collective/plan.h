@@ -60,6 +60,8 @@ struct plan {
     double bytes_per_rank; /* sent by each rank, all phases */
     double bus_bytes;      /* what nccl-tests counts: busbw = bus_bytes / time */
     int64_t channels;      /* SMs of every member, held while the kernel runs */
+    int64_t table;      /* of the cluster's calibration that the time comes from, from 1; 0: none */
+    double error_sigma; /* of the logarithm of that time, from the table's error bars */
 };
 
 /* How much of the physics to leave out (`simulate.ideal`). */

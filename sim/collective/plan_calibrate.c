@@ -177,6 +177,8 @@ enum status plan_calibrate(struct arena *arena, const struct layout *layout,
     if (status != STATUS_OK)
         return status;
     warn(arena, table, group, op, bytes, weight >= 1, diag);
+    plan->table = table->number;
+    plan->error_sigma = weight * table->error_sigma;
     /* A tolerance for what the links cannot give: below it rounding and the fit's own error. */
     const double tolerance = 0.01;
     const double factor = pow(calibration_table_s(table, size) / model_s, weight);

@@ -50,6 +50,9 @@
  * Computing on the host (offloaded optimizers) takes the host thread as long as
  * cluster/host_compute.h says; what it issues behind comes later by that much.
  *
+ * Jitter: kernels, GPUs and collectives whose time is drawn (struct jitter). A collective starts
+ * when the last rank of its group arrives, members of a folded class included.
+ *
  * The machine knows nothing of breakdowns or tables: observers are told (observe/observe.h).
  */
 #ifndef FSDPSIM_MACHINE_MACHINE_H
@@ -176,6 +179,21 @@ struct observer {
     void (*host_issues)(void *context, int32_t class_idx, const struct issue *issue);
 };
 
+/*
+ * `simulate.jitter`: times that differ from rank to rank and from time to time. Factors are
+ * lognormal with mean 1, exp(sigma z - sigma^2/2); all 0: none. How it is drawn, and what folded
+ * classes do: machine_jitter.c.
+ */
+struct jitter {
+    double kernel_sigma;  /* of each segment of kernels, on each rank, each time */
+    double rank_sigma;    /* of a GPU's speed, the same all along */
+    double network_sigma; /* of each collective */
+    double straggler_probability, straggler_slowdown; /* of a rank in a step */
+    bool draws_knowledge; /* one more factor for all that comes from one calibrated table */
+    uint64_t seed;
+    uint32_t sample;
+};
+
 struct machine_setup {
     const struct layout *layout;
     /* One program per rank class, or one for all (program_count 1). */
@@ -189,8 +207,9 @@ struct machine_setup {
        many each; NULL: 1. */
     const double *microbatch_costs;
     int32_t microbatch_count;
-    int32_t steps;     /* all steps played, warm-up included; 0: the prologue only */
-    uint64_t tie_seed; /* 0 in real runs */
+    const struct jitter *jitter; /* NULL: none */
+    int32_t steps;               /* all steps played, warm-up included; 0: the prologue only */
+    uint64_t tie_seed;           /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
     struct change_time *change_times; /* filled when all is played */

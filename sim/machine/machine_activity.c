@@ -13,6 +13,7 @@ void activity_init(struct activity *activity, uint16_t event_kind, void *owner, 
 {
     event_init(&activity->event, event_kind, owner);
     activity->order = order;
+    activity->stretch = 1;
 }
 
 void activity_start(struct machine *machine, struct activity *activity)
@@ -50,7 +51,8 @@ static void uses_end(struct machine *machine, const struct activity *activity)
         const struct demand *demand = &activity->demands[i];
         struct resource_use *use = &machine->uses[demand->resource];
         const int64_t busy_ps = --use->active == 0 ? machine->engine.now_ps - use->since_ps : 0;
-        tell_used(machine, demand->resource, activity->work * demand->per_work, busy_ps);
+        tell_used(machine, demand->resource, activity->work / activity->stretch * demand->per_work,
+                  busy_ps);
     }
 }
 

@@ -42,11 +42,24 @@ static void transfer_start(struct machine *machine, struct comm_state *comm)
 {
     for (int32_t i = 0; i < comm->seat_count; i++)
         tell_transfer(machine, comm->members[i]);
+    jitter_start(machine, comm);
     contention_count_transfer(machine, comm, comm->plan->hbm_percent);
     comm->stage = COMM_DELAY;
     comm->phase = 0;
     comm->round = 0;
     comm_continue(machine, comm);
+}
+
+/* All classes have arrived; members of theirs may not. */
+static void gather(struct machine *machine, struct comm_state *comm)
+{
+    const int64_t start_ps = jitter_gather(machine, comm);
+    if (start_ps <= machine->engine.now_ps) {
+        transfer_start(machine, comm);
+        return;
+    }
+    comm->stage = COMM_GATHER;
+    engine_schedule(&machine->engine, &comm->delay, start_ps);
 }
 
 static const struct comm_seat *find_seat(const struct machine *machine, const struct lane *lane,
@@ -93,8 +106,9 @@ void lane_arrive(struct machine *machine, struct lane *lane)
         return;
     }
     comm->members[seat->seat] = lane;
+    jitter_arrive(machine, lane, seat->seat);
     if (++comm->arrived == comm->seat_count)
-        transfer_start(machine, comm);
+        gather(machine, comm);
 }
 
 static void wake_turns(struct machine *machine, struct class_state *class,
@@ -110,6 +124,7 @@ static void wake_turns(struct machine *machine, struct class_state *class,
 static void comm_finish(struct machine *machine, struct comm_state *comm)
 {
     contention_count_transfer(machine, comm, -comm->plan->hbm_percent);
+    jitter_disperse(machine, comm);
     comm->stage = COMM_IDLE;
     comm->arrived = 0;
     comm->done_count++;
@@ -142,7 +157,7 @@ static bool piece_delay(struct machine *machine, struct comm_state *comm)
     double delay_s = comm->phase == 0 && comm->round == 0 ? comm->plan->base_s : 0;
     if (phase != NULL)
         delay_s += phase->latency_s / (double)phase_pieces(machine, phase);
-    const int64_t delay_ps = ps_from_s(delay_s);
+    const int64_t delay_ps = ps_from_s(delay_s * comm->stretch);
     if (delay_ps == 0)
         return false;
     engine_schedule(&machine->engine, &comm->delay, machine->engine.now_ps + delay_ps);
@@ -158,7 +173,8 @@ static bool piece_bytes(struct machine *machine, struct comm_state *comm)
         struct comm_flow *flow = &comm->flows[i];
         struct activity *activity = &flow->activity;
         flow->flow = &phase->flows[i];
-        activity->work = phase->bytes / (double)phase_pieces(machine, phase);
+        activity->work = phase->bytes / (double)phase_pieces(machine, phase) * comm->stretch;
+        activity->stretch = comm->stretch;
         activity->weight = flow->flow->weight;
         activity->cap = flow->flow->cap;
         activity->demands = flow->flow->demands;
@@ -183,6 +199,9 @@ void comm_continue(struct machine *machine, struct comm_state *comm)
 {
     for (;;) {
         switch (comm->stage) {
+        case COMM_GATHER:
+            transfer_start(machine, comm);
+            return;
         case COMM_DELAY:
             comm->stage = COMM_BYTES;
             if (piece_delay(machine, comm))

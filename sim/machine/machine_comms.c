@@ -156,6 +156,8 @@ static enum status plan_set_up(const struct planner *planner, const struct colle
     flow->alone_s = plan_alone_s(view, &plan);
     flow->base_s = machine->setup->ideal.latency ? 0 : plan.base_s;
     flow->channels = plan.channels;
+    flow->table = plan.table;
+    flow->error_sigma = plan.error_sigma;
     if (!machine->setup->ideal.contention)
         flow->hbm_percent = hbm_percent(view, &plan);
     flow->phase_count = plan.phase_count;

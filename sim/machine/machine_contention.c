@@ -51,6 +51,7 @@ void contention_count_compute(struct machine *machine, struct class_state *class
     engine_request_instant_end(&machine->engine);
     if (was_computing == (class->computing_count > 0))
         return;
+    class->computed_ps += was_computing ? machine->engine.now_ps : -machine->engine.now_ps;
     for (int32_t i = 0; i < machine->communicator_count; i++)
         comm_count_compute(machine, class->seats[i].comm, was_computing ? -1 : 1);
     const struct comm_seat *pairs = pair_seat(machine, class->idx, 0, false);

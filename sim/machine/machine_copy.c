@@ -119,6 +119,7 @@ bool copy_start(struct machine *machine, struct lane *lane)
     activity->demands = path->demands;
     activity->demand_count = path->demand_count;
     lane->copy_frac = 0;
+    jitter_begin(machine, lane, lane_issue_ps(lane));
     lane_start_activity(machine, lane, ACTIVITY_MEMCPY);
     return false;
 }

@@ -85,8 +85,10 @@ void lane_sleep(struct machine *machine, struct lane *lane, int64_t until_ps)
 static bool lane_is_issued(struct machine *machine, struct lane *lane)
 {
     const int64_t issue_ps = lane_issue_ps(lane);
-    if (issue_ps <= machine->engine.now_ps)
+    if (issue_ps <= machine->engine.now_ps) {
+        jitter_hold(lane, issue_ps);
         return true;
+    }
     lane_sleep(machine, lane, issue_ps);
     return false;
 }
@@ -151,13 +153,15 @@ static double microbatch_cost(const struct machine *machine, const struct lane *
 }
 
 static void segment_start_batch(struct machine *machine, struct lane *lane,
-                                const struct segment_times *times, int64_t alone_ps)
+                                const struct segment_times *times, int64_t alone_ps,
+                                int64_t issue_ps)
 {
     const struct rank_class *rank_class = lane->class->rank_class;
     struct activity *activity = &lane->activity;
     const int64_t copy_ps = times->copy_sum_ps[lane->batch_end] - times->copy_sum_ps[lane->kernel];
     lane->copy_frac = (double)copy_ps / (double)alone_ps;
-    activity->work = s_from_ps(alone_ps) * microbatch_cost(machine, lane);
+    activity->work = s_from_ps(alone_ps) * microbatch_cost(machine, lane) *
+                     jitter_begin_segment(machine, lane, issue_ps);
     activity->weight = 1;
     activity->cap = 1;
     activity->demands = lane->demands;
@@ -195,11 +199,13 @@ static bool segment_continue(struct machine *machine, struct lane *lane)
             lane->state = LANE_AWAITS_SMS;
             return false;
         }
+        if (lane->has_sms)
+            jitter_hold(lane, now_ps);
         lane->has_sms = false;
         lane->batch_end = find_batch_end(lane, times, now_ps, first_issue_ps);
         const int64_t alone_ps = times->sum_ps[lane->batch_end] - times->sum_ps[lane->kernel];
         if (alone_ps > 0) {
-            segment_start_batch(machine, lane, times, alone_ps);
+            segment_start_batch(machine, lane, times, alone_ps, issue_ps);
             return false;
         }
         lane->kernel = lane->batch_end;
@@ -254,10 +260,14 @@ static bool lane_play(struct machine *machine, struct lane *lane)
     case TAPE_COPY:
         return lane_is_issued(machine, lane) && copy_start(machine, lane);
     case TAPE_RECORD:
+        jitter_record(lane, lane->at->site);
         class_record_passed(machine, lane->class, lane->idx, lane->at->site, lane->step);
         return true;
     case TAPE_WAIT:
-        return wait_is_over(lane);
+        if (!wait_is_over(lane))
+            return false;
+        jitter_wait(lane, lane->at->site);
+        return true;
     case TAPE_MARK:
         if (!lane_is_issued(machine, lane))
             return false;
@@ -300,6 +310,7 @@ void lane_activity_ended(struct machine *machine, struct lane *lane)
 {
     const bool is_segment = lane->at->kind == TAPE_SEGMENT;
     activity_end(machine, &lane->activity);
+    jitter_end(machine, lane, is_segment);
     tell_end(machine, lane, is_segment ? ACTIVITY_COMPUTE : ACTIVITY_MEMCPY);
     if (is_segment) {
         lane->kernel = lane->batch_end;

@@ -110,7 +110,8 @@ enum status machine_check_length(const struct machine *machine)
         const struct program *program = machine->scores[i]->program;
         const struct alone alone = measure_alone(machine, machine->scores[i]);
         const double step_s = ops_s(setup, &program->step, &alone);
-        const double seconds = ops_s(setup, &program->prologue, &alone) + setup->steps * step_s;
+        const double seconds = (ops_s(setup, &program->prologue, &alone) + setup->steps * step_s) *
+                               jitter_limit(setup->jitter);
         if (seconds <= MACHINE_MAX_S)
             continue;
         char hint[128];

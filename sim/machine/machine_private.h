@@ -20,6 +20,7 @@
 #ifndef FSDPSIM_MACHINE_MACHINE_PRIVATE_H
 #define FSDPSIM_MACHINE_MACHINE_PRIVATE_H
 
+#include "base/philox.h"
 #include "engine/engine.h"
 #include "machine/machine.h"
 #include "machine/maxmin.h"
@@ -134,6 +135,8 @@ struct flow_plan {
     double base_s, alone_s;
     int64_t channels;
     int64_t hbm_percent; /* of the memory bandwidth, on average while it is under way */
+    int64_t table;       /* of the calibration that its time comes from, from 1; 0: none */
+    double error_sigma;  /* how well that is known */
 };
 
 /* How a tensor is allocated. */
@@ -194,6 +197,7 @@ struct pace {
 struct activity {
     struct event event;
     double work, work_left;
+    double stretch;           /* the work takes so many times as long as it does alone */
     double weight, cap, rate; /* cap: alone */
     bool is_running;          /* in the solver */
     int64_t updated_ps;       /* work_left as of then */
@@ -237,6 +241,16 @@ struct lane {
     struct event wake;
     struct activity activity;
     struct demand demands[2]; /* of a segment */
+    /* Jitter (machine_jitter.c): NULL without. */
+    int64_t *members_ps; /* by member of the class, from [1] on: when it stands here */
+    double *factors;     /* by member: of the segment `factors_of` in `factors_step` */
+    const struct tape_op *factors_of;
+    int32_t factors_step;
+    int64_t begun_ps;    /* what it does now */
+    double done_s;       /* work of segments that ended */
+    int64_t computed_ps; /* a collective: for how long its class had computed when it arrived … */
+    double computed_s;   /* … and how much */
+    double held_frac;    /* what kernels lose beside a collective that waits here */
 };
 
 struct pending_free {
@@ -290,6 +304,7 @@ struct class_state {
     int64_t host_blocked_since_ps;
     struct class_memory *held; /* NULL: nobody asks */
     int32_t change;            /* of the epoch's that are played at once; -1: not so */
+    struct crowd *crowd;       /* its members; NULL: without jitter all are the same */
     /* Memory in programs with timed frees. */
     struct event memory;
     int32_t memory_step, memory_idx;
@@ -303,6 +318,7 @@ struct class_state {
     const struct comm_seat *seats; /* by communicator */
     struct copy_path copies[COPY_KIND_COUNT];
     int32_t computing_count; /* segments that run */
+    int64_t computed_ps;     /* for how long some did; less the time at which it began again */
     int64_t sms_held;        /* by collectives */
     int64_t moving_percent;  /* of the GPU's memory bandwidth, by transfers */
     struct level *level;     /* as the solver knows it; NULL: none */
@@ -315,7 +331,7 @@ struct meeting_call {
     double bytes;
 };
 
-enum comm_stage { COMM_IDLE, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
+enum comm_stage { COMM_IDLE, COMM_GATHER, COMM_DELAY, COMM_BYTES, COMM_PIECE_DONE };
 
 /* A flow of a collective under way. */
 struct comm_flow {
@@ -337,6 +353,8 @@ struct comm_state {
     struct meeting_call call; /* of the first to arrive */
     const struct flow_plan *plan;
     enum comm_stage stage;
+    struct gathering *gathering; /* of members; NULL: without jitter, of pairs */
+    double stretch;              /* this one takes so many times as long */
     int32_t phase;
     int64_t round;
     struct event delay;
@@ -505,6 +523,26 @@ void pairs_set_up(struct machine *machine, struct comm_state *comms);
 
 /* machine_host.c */
 double host_compute_s(const struct layout *layout, const struct op *op);
+
+/* machine_jitter.c: draws, and the members of classes. Without jitter each of these does nothing.
+ */
+void jitter_set_up(struct machine *machine);
+/* At most so many times as long, as good as always. */
+double jitter_limit(const struct jitter *jitter);
+/* Members stand here no earlier than that. */
+void jitter_hold(struct lane *lane, int64_t until_ps);
+/* The lane begins something that is issued at issue_ps; of a segment: the factor of its time. */
+void jitter_begin(const struct machine *machine, struct lane *lane, int64_t issue_ps);
+double jitter_begin_segment(const struct machine *machine, struct lane *lane, int64_t issue_ps);
+void jitter_end(const struct machine *machine, struct lane *lane, bool is_segment);
+void jitter_record(const struct lane *lane, int32_t site);
+void jitter_wait(struct lane *lane, int32_t site);
+void jitter_arrive(const struct machine *machine, struct lane *lane, int32_t seat);
+/* All seats have arrived: when the last member has. */
+int64_t jitter_gather(const struct machine *machine, struct comm_state *comm);
+/* It does now. */
+void jitter_start(const struct machine *machine, const struct comm_state *comm);
+void jitter_disperse(const struct machine *machine, struct comm_state *comm);
 
 /* machine_activity.c */
 void activity_init(struct activity *activity, uint16_t event_kind, void *owner, int32_t order);

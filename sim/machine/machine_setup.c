@@ -245,6 +245,7 @@ enum status machine_set_up(struct machine *machine)
     int32_t lanes = 0;
     for (int32_t i = 0; i < machine->class_count; i++)
         lanes = class_set_up(machine, i, lanes);
+    jitter_set_up(machine);
     lists_set_up(machine, lanes, comms_order(machine, lanes));
     observers_set_up(machine);
     for (int32_t i = 0; i < machine->class_count; i++)

@@ -65,7 +65,10 @@ static void plan_transfer(const struct pair *pair, const struct transfer *transf
     if (plan_build(machine->arena, pair->view, &both, COLLECTIVE_SEND_RECV, transfer->bytes,
                    &options, &plan, machine->diag) != STATUS_OK)
         BUG("two ranks of a layout cannot reach each other");
-    *to = (struct flow_plan){.base_s = plan.base_s, .channels = plan.channels};
+    *to = (struct flow_plan){.base_s = plan.base_s,
+                             .channels = plan.channels,
+                             .table = plan.table,
+                             .error_sigma = plan.error_sigma};
     to->alone_s = plan.base_s;
     if (plan.phase_count == 0)
         return;

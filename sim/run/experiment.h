@@ -93,8 +93,18 @@ struct train_config {
     int fused_kernels; /* enum fused_kernels */
 };
 
+struct straggler_config {
+    double probability, slowdown;
+};
+
+struct jitter_config {
+    double kernels, gpus, network; /* sigma of the logarithm */
+    struct straggler_config stragglers;
+};
+
 struct simulate_config {
     int64_t warmup_steps, steps, seed;
+    struct jitter_config jitter;
     int fold; /* 1: auto, 0: off */
     int network;
     struct config_list ideal_words;
@@ -126,6 +136,8 @@ struct experiment {
     struct layout layout;
     struct program *program;  /* after experiment_build */
     double *microbatch_costs; /* by rank class, then microbatch; NULL: 1 */
+    int64_t sample;           /* which numbers are drawn, from 0 */
+    bool is_sampled;          /* one of many: what is not known of calibrations is drawn, too */
     bool keeps_journal;       /* asked for before experiment_play */
     int32_t headline_class;   /* after it: the one whose times the outcome has */
     struct journal *journal;  /* after it, where it was asked for; in the arena */

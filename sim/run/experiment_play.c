@@ -28,6 +28,28 @@ static struct allocator_settings allocator_settings_of(const struct experiment *
         .roundup_power2_divisions = config->roundup_power2_divisions};
 }
 
+bool experiment_is_drawn(const struct experiment *experiment)
+{
+    const struct jitter_config *config = &experiment->simulate.jitter;
+    const bool has_stragglers =
+        config->stragglers.probability > 0 && config->stragglers.slowdown > 1;
+    return config->kernels > 0 || config->gpus > 0 || config->network > 0 || has_stragglers ||
+           experiment->is_sampled;
+}
+
+static struct jitter jitter_of(const struct experiment *experiment)
+{
+    const struct jitter_config *config = &experiment->simulate.jitter;
+    return (struct jitter){.kernel_sigma = config->kernels,
+                           .rank_sigma = config->gpus,
+                           .network_sigma = config->network,
+                           .straggler_probability = config->stragglers.probability,
+                           .straggler_slowdown = config->stragglers.slowdown,
+                           .draws_knowledge = experiment->is_sampled,
+                           .seed = (uint64_t)experiment->simulate.seed,
+                           .sample = (uint32_t)experiment->sample};
+}
+
 int64_t experiment_held_bytes(const struct experiment *experiment)
 {
     const int32_t steps = (int32_t)(experiment->simulate.warmup_steps + experiment->simulate.steps);
@@ -124,6 +146,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
             journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
         observers[1] = journal_observer(play->journal);
     }
+    const struct jitter jitter = jitter_of(experiment);
     struct machine_setup setup = {.layout = &experiment->layout,
                                   .microbatch_costs = experiment->microbatch_costs,
                                   .microbatch_count = (int32_t)experiment->train.grad_accum,
@@ -133,6 +156,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
                                   .ideal = experiment->ideal,
                                   .allocator = allocator_settings_of(experiment),
                                   .limits_memory = limits_memory,
+                                  .jitter = experiment_is_drawn(experiment) ? &jitter : NULL,
                                   .steps = warmup + steps,
                                   .tie_seed = experiment->tie_seed,
                                   .observers = observers,

@@ -38,6 +38,9 @@ MUST_CHECK enum status frozen_check_modules(struct experiment *experiment);
 void lora_check(struct experiment *experiment);
 MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 
+/* experiment_play.c: whether times are drawn (simulate.jitter, or one of many samples). */
+bool experiment_is_drawn(const struct experiment *experiment);
+
 /* outcome_build.c: facts → outcome. */
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);

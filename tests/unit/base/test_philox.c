@@ -41,6 +41,19 @@ static void test_streams_differ(void)
     CHECK_U64(philox_u64(&base), first);
 }
 
+/* Any number by its index: what drawing one after the other gives. */
+static void test_by_index(void)
+{
+    struct philox stream, again;
+    philox_init(&stream, 11, 3, 5, 7);
+    again = stream;
+    for (uint64_t i = 0; i < 9; i++)
+        CHECK_U64(philox_u64_at(&again, i), philox_u64(&stream));
+    stream = again;
+    stream.counter[1] = 6; /* blocks of two */
+    CHECK_U64(philox_u64_at(&again, UINT64_C(6) << 33), philox_u64(&stream));
+}
+
 static void test_carry_of_the_index(void)
 {
     struct philox stream;
@@ -91,7 +104,10 @@ static void test_below_is_unbiased(void)
     CHECK_NEAR((double)low, 20000, 0.025);
 }
 
-const struct check_case philox_cases[] = {
-    {"known answers", test_known_answers},           {"streams differ", test_streams_differ},
-    {"carry of the index", test_carry_of_the_index}, {"unit is uniform", test_unit_is_uniform},
-    {"below is unbiased", test_below_is_unbiased},   {0}};
+const struct check_case philox_cases[] = {{"known answers", test_known_answers},
+                                          {"streams differ", test_streams_differ},
+                                          {"by index", test_by_index},
+                                          {"carry of the index", test_carry_of_the_index},
+                                          {"unit is uniform", test_unit_is_uniform},
+                                          {"below is unbiased", test_below_is_unbiased},
+                                          {0}};

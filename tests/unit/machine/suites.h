@@ -3,4 +3,4 @@
 
 extern const struct check_case allocator_cases[], units_cases[], machine_cases[],
     contention_cases[], host_cases[], host_run_cases[], retry_cases[], sharing_cases[],
-    transfer_cases[];
+    transfer_cases[], jitter_cases[];

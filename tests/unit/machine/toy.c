@@ -156,6 +156,7 @@ enum status toy_try_play(struct toy *toy, struct machine_result *result)
                                         .limits_memory = toy->limits_memory,
                                         .steps = toy->steps,
                                         .tie_seed = toy->tie_seed,
+                                        .jitter = toy->jitter,
                                         .observers = toy->observers,
                                         .observer_count = toy->observer_count};
     return machine_play(&toy->arena, &setup, result, &toy->diag);

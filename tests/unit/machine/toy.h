@@ -29,6 +29,7 @@ struct toy {
     bool limits_memory; /* to cluster.gpu.memory_bytes */
     struct allocator_settings allocator;
     uint64_t tie_seed;
+    const struct jitter *jitter;
     struct observer observers[2];
     int32_t observer_count;
 };

@@ -7,5 +7,6 @@
 extern const struct check_case fit_cases[];
 extern const struct check_case minimum_cases[];
 extern const struct check_case root_cases[];
+extern const struct check_case distribution_cases[];
 
 #endif

@@ -111,6 +111,7 @@ int main(int argc, char **argv)
                                          {"fit", fit_cases},
                                          {"minimum", minimum_cases},
                                          {"root", root_cases},
+                                         {"distribution", distribution_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
