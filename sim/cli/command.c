@@ -27,7 +27,7 @@ void command_flush(struct command *command)
     struct diag *diag = &command->diag;
     if (command->options.is_quiet)
         diag_keep_errors(diag);
-    if (diag->count > 0)
+    if (diag->count > 0 && (command->team == NULL || !command->team->is_worker))
         diag_write(diag, stderr, is_coloured(&command->options));
     diag_init(diag, &command->arena);
 }

@@ -16,8 +16,11 @@
 #include "cli/verb.h"
 #include "collective/nccl_log.h"
 #include "run/experiment.h"
+#include "study/pool.h"
 
 struct command {
+    const char *program;          /* its name, for messages */
+    const struct pool_team *team; /* of which this process is one; NULL: none */
     struct arena arena;
     struct diag diag;
     const struct verb *verb;
@@ -26,7 +29,8 @@ struct command {
     bool has_lost_output; /* said already */
 };
 
-/* Prints the messages so far to stderr and forgets them (with --quiet only if one is an error). */
+/* Prints the messages so far to stderr and forgets them (with --quiet only if one is an error). A
+   worker of a team says nothing: its leader does. */
 void command_flush(struct command *command);
 
 /* `error: …` without a place; returns EXIT_INPUT. */

@@ -1,70 +1,9 @@
-/*
- * cli/main.c: fsdpsim VERB [FILE] [options]: finds the verb, reads the options, plays it, prints
- * the messages, says by the exit code how it went. Nothing below this room prints errors or exits.
- */
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
+/* cli/main.c: fsdpsim. */
+#include <stddef.h>
 
-#include "cli/command.h"
-#include "cli/help.h"
-#include "numeric/curve.h"
-
-static enum exit_code check_argument_count(struct command *command)
-{
-    const struct verb *verb = command->verb;
-    const int32_t count = command->arguments.count;
-    const char *usage = arena_printf(&command->arena, "usage: fsdpsim %s %s [options]", verb->name,
-                                     verb->arguments);
-    if (count < verb->min_arguments)
-        return command_refuse(command, usage, "'fsdpsim %s' wants %s", verb->name, verb->arguments);
-    if (verb->max_arguments >= 0 && count > verb->max_arguments)
-        return command_refuse(command, usage, "'%s' is one argument too many for 'fsdpsim %s'",
-                              command->arguments.items[verb->max_arguments], verb->name);
-    return EXIT_DONE;
-}
-
-static enum exit_code play(struct command *command, int argc, char **argv)
-{
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help_write_overview(stdout);
-        return EXIT_DONE;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("fsdpsim %s\n", FSDPSIM_VERSION);
-        return EXIT_DONE;
-    }
-    command->verb = verb_find(argv[1]);
-    if (command->verb == NULL)
-        return verb_refuse(command, argv[1]);
-    const enum status status =
-        options_parse(&command->arena, command->verb, argc, argv, 2, &command->options,
-                      &command->arguments, &command->diag);
-    if (status != STATUS_OK)
-        return EXIT_INPUT;
-    if (command->options.is_help) {
-        help_write_verb(command->verb, stdout);
-        return EXIT_DONE;
-    }
-    enum exit_code code = check_argument_count(command);
-    if (code == EXIT_DONE)
-        code = command_check_output(command);
-    return code != EXIT_DONE ? code : command->verb->play(command);
-}
+#include "cli/command_line.h"
 
 int main(int argc, char **argv)
 {
-    numeric_init();
-    /* A closed pipe is then a write error like a full disk, and what was simulated is still stored.
-     */
-    signal(SIGPIPE, SIG_IGN);
-    struct command command = {0};
-    arena_init(&command.arena);
-    diag_init(&command.diag, &command.arena);
-    enum exit_code code = play(&command, argc, argv);
-    if (!command_close_output(&command))
-        code = EXIT_WORLD;
-    command_flush(&command);
-    arena_release(&command.arena);
-    return (int)code;
+    return command_line_play("fsdpsim", argc, argv, NULL);
 }

@@ -255,6 +255,29 @@ static enum exit_code play(struct command *command, const struct sweep_plan *pla
     return code;
 }
 
+/* The ranks of a job, or processes of this machine. */
+static enum status check_team(struct command *command)
+{
+    if (command->team == NULL)
+        return STATUS_OK;
+    if (command->options.jobs > 0)
+        return (enum status)command_refuse(command, "mpirun -n, srun -n",
+                                           "'--jobs' does not go with several ranks: each plays");
+    if (text_equal(command->arguments.items[0], "-"))
+        return (enum status)command_refuse(command, "name a file that all machines see",
+                                           "several ranks cannot read standard input");
+    return STATUS_OK;
+}
+
+/* In a worker of a team: what is wrong is said by its leader. */
+static enum exit_code serve(struct command *command, const struct sweep_plan *plan,
+                            const struct sweep_options *options, enum status status)
+{
+    sweep_serve(plan, options,
+                status == STATUS_OK ? NULL : diag_text(&command->diag, &command->arena));
+    return EXIT_DONE;
+}
+
 enum exit_code verb_sweep(struct command *command)
 {
     const struct options *chosen = &command->options;
@@ -262,6 +285,7 @@ enum exit_code verb_sweep(struct command *command)
     struct sweep_plan plan = {0};
     struct sweep_options options = {.workers = chosen->jobs > 0 ? (int32_t)chosen->jobs
                                                                 : pool_default_workers(),
+                                    .team = command->team,
                                     .is_rerun = chosen->is_rerun,
                                     .retries_failed = chosen->retries_failed,
                                     .has_detail = chosen->has_detail};
@@ -273,12 +297,16 @@ enum exit_code verb_sweep(struct command *command)
     enum exit_code code = EXIT_INPUT;
     enum status status = check_options(command);
     if (status == STATUS_OK)
+        status = check_team(command);
+    if (status == STATUS_OK)
         status = shard_read(command, chosen->shard, &options.shard, &options.shard_count);
     if (status == STATUS_OK)
         status = sweep_plan_make(&plan, &command->arena, &request, &cache, &command->diag);
     if (status == STATUS_OK)
         status = check_view(command, &plan);
-    if (status == STATUS_OK) {
+    if (command->team != NULL && command->team->is_worker) {
+        code = serve(command, &plan, &options, status);
+    } else if (status == STATUS_OK) {
         options.db = store_default_path(&command->arena, chosen->db);
         code = play(command, &plan, &options);
     } else {

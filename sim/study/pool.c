@@ -7,13 +7,7 @@
 
 #include "study/pool_private.h"
 
-/*
- * Tasks given to a worker that it has not answered: enough that it need not wait for more, but no
- * more than it does in ahead_s, so that the last tasks spread over all workers and a request to
- * stop is soon obeyed.
- */
-enum { AHEAD_MIN = 2, LISTEN_MS = 200 };
-static const double ahead_s = 0.05;
+enum { LISTEN_MS = 200 };
 
 struct pool_round {
     struct pool *pool;
@@ -35,6 +29,17 @@ double pool_now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* The C library gives freed memory back to the system beyond a threshold, and takes it again, page
+   by page, for the next task: half of the time of a short one. glibc's threshold follows the
+   largest block that was freed (mallopt(3), M_MMAP_THRESHOLD); elsewhere this does nothing. */
+static void keep_freed_memory(void)
+{
+    enum { LARGE_BYTES = 16 << 20 };
+    struct arena large = {0};
+    (void)arena_alloc(&large, LARGE_BYTES);
+    arena_release(&large);
+}
+
 struct pool *pool_make(struct arena *arena, const struct pool_kind *kind, void *own,
                        int32_t worker_count)
 {
@@ -44,6 +49,7 @@ struct pool *pool_make(struct arena *arena, const struct pool_kind *kind, void *
                           .workers = ARENA_ARRAY(arena, struct worker, worker_count),
                           .count = worker_count,
                           .arena = arena};
+    keep_freed_memory();
     return pool;
 }
 
@@ -60,11 +66,14 @@ void pool_free(struct pool *pool)
 
 static int32_t ahead_limit(const struct pool_round *round)
 {
+    const struct pool_kind *kind = round->pool->kind;
     const double spent_s = (pool_now_s() - round->start_s) * (double)round->pool->count;
     if (round->answered_count < round->pool->count || !(spent_s > 0))
-        return AHEAD_MIN;
-    const double limit = ahead_s * (double)round->answered_count / spent_s;
-    return limit >= AHEAD_MAX ? AHEAD_MAX : limit <= AHEAD_MIN ? AHEAD_MIN : (int32_t)limit;
+        return kind->ahead_min;
+    const double limit = kind->ahead_s * (double)round->answered_count / spent_s;
+    return limit >= (double)kind->ahead_max   ? kind->ahead_max
+           : limit <= (double)kind->ahead_min ? kind->ahead_min
+                                              : (int32_t)limit;
 }
 
 static int64_t next_task(struct pool_round *round)

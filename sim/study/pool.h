@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 
 struct pool;
@@ -42,6 +43,20 @@ struct pool_caller {
 
 MUST_CHECK enum status pool_new(struct arena *arena, int32_t worker_count, pool_work *work,
                                 void *context, struct pool **pool, struct diag *diag);
+
+/* Workers that are there already: the ranks of a job (mpi_team.h). */
+struct pool_team {
+    void *context;
+    bool is_worker; /* this process is one of them */
+    /* In the leader. `identity` says what is to be played: workers that have another one, or that
+       are in trouble, are told of in `diag`. */
+    enum status (*lead)(void *context, struct arena *arena, struct hash128 identity,
+                        struct pool **pool, struct diag *diag);
+    /* In a worker: plays what it is given until it may leave. `trouble`: why it cannot; NULL. */
+    void (*serve)(void *context, struct hash128 identity, const char *trouble, pool_work *work,
+                  void *work_context);
+};
+
 /* Until `next` has nothing more and all is answered; or until all that was given out is, after
    `goes_on` said no. */
 MUST_CHECK enum status pool_run(struct pool *pool, uint32_t kind, const struct pool_caller *caller,

@@ -7,7 +7,7 @@
 
 #include "study/pool.h"
 
-enum { AHEAD_MAX = 32 };
+enum { AHEAD_MAX = 256 };
 
 struct task {
     uint32_t kind;
@@ -34,7 +34,14 @@ struct worker {
 
 struct pool_round; /* one pool_run */
 
+/*
+ * Tasks given to a worker that it has not answered (ahead_min to ahead_max): enough that it need
+ * not wait for more, but no more than it does in ahead_s, so that the last tasks spread over all
+ * workers and a request to stop is soon obeyed.
+ */
 struct pool_kind {
+    double ahead_s;
+    int32_t ahead_min, ahead_max; /* up to AHEAD_MAX */
     /* Worker `number` comes up; one that cannot come again stays down, which is no error. */
     enum status (*start)(struct pool *pool, int32_t number, struct diag *diag);
     /* Gives it a task; that it has ended shows in listen. */

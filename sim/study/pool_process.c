@@ -187,19 +187,14 @@ static void process_listen(struct pool_round *round, struct pool *pool, int time
             listen_to(round, pool, i);
 }
 
-static const struct pool_kind process_kind = {
-    .start = process_start, .give = process_give, .listen = process_listen, .end = process_end_all};
-
-/* The C library gives freed memory back to the system beyond a threshold, and takes it again, page
-   by page, for the next task: half of the time of a short one. glibc's threshold follows the
-   largest block that was freed (mallopt(3), M_MMAP_THRESHOLD); elsewhere this does nothing. */
-static void keep_freed_memory(void)
-{
-    enum { LARGE_BYTES = 16 << 20 };
-    struct arena large = {0};
-    (void)arena_alloc(&large, LARGE_BYTES);
-    arena_release(&large);
-}
+/* What is ahead fits into a pipe. */
+static const struct pool_kind process_kind = {.ahead_s = 0.05,
+                                              .ahead_min = 2,
+                                              .ahead_max = 32,
+                                              .start = process_start,
+                                              .give = process_give,
+                                              .listen = process_listen,
+                                              .end = process_end_all};
 
 enum status pool_new(struct arena *arena, int32_t worker_count, pool_work *work, void *context,
                      struct pool **out, struct diag *diag)
@@ -213,7 +208,6 @@ enum status pool_new(struct arena *arena, int32_t worker_count, pool_work *work,
     *out = pool;
     /* A pipe to a worker that has ended is then an error of write, not the end of this process. */
     (void)signal(SIGPIPE, SIG_IGN);
-    keep_freed_memory();
     enum status status = STATUS_OK;
     for (int32_t i = 0; i < worker_count && status == STATUS_OK; i++)
         status = process_start(pool, i, diag);

@@ -9,6 +9,9 @@
 
 enum { BATCH_MAX = 256, ATTEMPTS_MAX = 2, PATIENCE_MS = 60000, PROBES_MAX = 16 };
 static const double batch_max_s = 1.0;
+static const char other_key[] =
+    "it was checked with other data than it was played with: are all files the same on all "
+    "machines, and did none change meanwhile?";
 
 struct loop { /* one round of the pool */
     struct sweep *sweep;
@@ -136,6 +139,18 @@ static void note_best(struct loop *loop, int64_t position, const struct outcome 
     loop->progress.best_position = position;
 }
 
+static void fail(struct loop *loop, int64_t position, const char *reason)
+{
+    mark(loop, position, POINT_FAILED, reason, strlen(reason));
+    if (loop->sweep->store != NULL && !loop->is_probe)
+        keep(loop, position, NULL);
+}
+
+static bool is_same_key(struct hash128 a, struct hash128 b)
+{
+    return a.low == b.low && a.high == b.high;
+}
+
 static void take_answer(void *context, int64_t position, const char *bytes, size_t count)
 {
     struct loop *loop = context;
@@ -155,6 +170,10 @@ static void take_answer(void *context, int64_t position, const char *bytes, size
     } else {
         struct outcome *outcome = ARENA_NEW(&loop->batch_arena, struct outcome);
         outcome_unpack(bytes + 1, count - 1, &loop->batch_arena, outcome);
+        if (!is_same_key(outcome->config_hash, point->key)) {
+            fail(loop, position, other_key);
+            return;
+        }
         point->state = POINT_DONE;
         loop->sweep->counts.played++;
         note_best(loop, position, outcome);
@@ -171,9 +190,7 @@ static void take_lost(void *context, int64_t position, const char *reason)
         return;
     }
     loop->progress.done++;
-    mark(loop, position, POINT_FAILED, reason, strlen(reason));
-    if (loop->sweep->store != NULL && !loop->is_probe)
-        keep(loop, position, NULL);
+    fail(loop, position, reason);
 }
 
 static enum status run_loop(struct loop *loop, struct pool *pool, enum sweep_task kind)
@@ -336,8 +353,7 @@ static enum status resolve(struct sweep *sweep, struct pool **pool, struct diag 
 {
     const int64_t count = sweep->plan->point_count;
     sweep->points = ARENA_ARRAY(&sweep->arena, struct sweep_point, count);
-    enum status status =
-        pool_new(&sweep->arena, sweep->options.workers, sweep_work, sweep, pool, diag);
+    enum status status = sweep_pool_new(sweep, pool, diag);
     if (status != STATUS_OK)
         return status;
     struct loop *loop = loop_new(sweep, 0, diag);

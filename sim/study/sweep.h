@@ -16,6 +16,7 @@
 #define FSDPSIM_STUDY_SWEEP_H
 
 #include "store/store_sweep.h"
+#include "study/pool.h"
 #include "study/sweep_plan.h"
 
 struct sweep_progress {
@@ -29,10 +30,11 @@ struct sweep_progress {
 struct sweep_options {
     const char *db;
     int32_t workers;
-    bool is_rerun;              /* play what is stored again, and store it beside */
-    bool retries_failed;        /* try what failed before again */
-    bool has_detail;            /* store units, collectives, links, origins of every run */
-    int64_t shard, shard_count; /* 1 of 1: all */
+    const struct pool_team *team; /* instead of processes of this one; NULL: none */
+    bool is_rerun;                /* play what is stored again, and store it beside */
+    bool retries_failed;          /* try what failed before again */
+    bool has_detail;              /* store units, collectives, links, origins of every run */
+    int64_t shard, shard_count;   /* 1 of 1: all */
     void *context;
     /* At least five times a second; may be NULL. False: stop. */
     bool (*goes_on)(void *context, const struct sweep_progress *progress);
@@ -71,6 +73,9 @@ MUST_CHECK enum status sweep_run(struct sweep *sweep, const struct sweep_plan *p
 /* Counts, and plays a few points to estimate how long the rest takes; stores nothing. */
 MUST_CHECK enum status sweep_dry_run(struct sweep *sweep, const struct sweep_plan *plan,
                                      const struct sweep_options *options, struct diag *diag);
+/* In a worker of a team: plays what its leader gives it. `trouble`: why there is no plan; NULL. */
+void sweep_serve(const struct sweep_plan *plan, const struct sweep_options *options,
+                 const char *trouble);
 void sweep_release(struct sweep *sweep); /* accepts a zeroed one */
 
 bool sweep_has(const struct sweep *sweep, int64_t position); /* in this shard */

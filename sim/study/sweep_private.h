@@ -12,5 +12,7 @@ enum { ANSWER_KEY = 'k', ANSWER_OUTCOME = 'o', ANSWER_INVALID = 'i' };
 
 /* sweep_work.c: in a worker; `context` is the sweep. */
 void sweep_work(void *context, uint32_t kind, int64_t position, struct strbuf *answer);
+/* sweep_team.c: processes of this one, or the team. */
+MUST_CHECK enum status sweep_pool_new(struct sweep *sweep, struct pool **pool, struct diag *diag);
 
 #endif
