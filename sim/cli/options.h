@@ -38,6 +38,7 @@ struct options {
     int64_t depth;            /* 0: not given */
     bool is_markdown;
     const char *svg;                         /* NULL: no picture */
+    const char *update;                      /* a folder of results; NULL: none */
     int64_t limit;                           /* 0: not given */
     const char *source;                      /* part of a name, NULL: all */
     const char *op, *algorithm, *protocol;   /* NULL: not given */

@@ -9,6 +9,7 @@
 #include "cli/run_trace.h"
 #include "cli/run_why.h"
 #include "report/report.h"
+#include "report/report_beside.h"
 #include "run/condition.h"
 #include "store/store.h"
 
@@ -17,6 +18,7 @@ struct runs {
     struct outcome *outcomes;
     const struct outcome **list; /* pointers to them, as report and store want it */
     struct condition *conditions;
+    struct beside *besides; /* after all are played */
     int32_t count;
 };
 
@@ -117,7 +119,23 @@ static int32_t top_of(const struct options *options)
 static void print_json(const struct runs *runs, const struct why *whys, int32_t top)
 {
     for (int32_t k = 0; k < runs->count; k++)
-        report_json_of(runs->list[k], top, whys != NULL ? &whys[k] : NULL, stdout);
+        report_json_of(runs->list[k], top, runs->besides != NULL ? &runs->besides[k] : NULL,
+                       whys != NULL ? &whys[k] : NULL, stdout);
+}
+
+/* What measurements say; without the files, and for a run that they say nothing of: nothing. */
+static enum status lay_beside(struct command *command, struct runs *runs)
+{
+    struct besides besides;
+    const enum status status = besides_load(&command->arena, &besides, &command->diag);
+    if (status != STATUS_OK)
+        return status;
+    runs->besides = ARENA_ARRAY(&command->arena, struct beside, runs->count);
+    for (int32_t k = 0; k < runs->count; k++)
+        runs->besides[k] = beside_applies(&runs->experiments[k])
+                               ? beside_of(&besides, &runs->experiments[k], &runs->outcomes[k])
+                               : (struct beside){0};
+    return STATUS_OK;
 }
 
 /* NULL: not asked for. */
@@ -144,6 +162,9 @@ static void print(struct command *command, const struct runs *runs)
         return;
     }
     report_summary(runs->list, runs->count, stdout);
+    for (int32_t k = 0; k < runs->count; k++)
+        report_beside(&runs->besides[k], runs->count > 1 ? command->arguments.items[k] : NULL,
+                      stdout);
     const bool has_tables = options->has_units || top > 0;
     for (int32_t k = 0; k < runs->count && (has_tables || whys != NULL); k++) {
         printf("\n");
@@ -224,6 +245,8 @@ enum exit_code verb_run(struct command *command)
     }
     if (status == STATUS_OK)
         status = play_all(&runs, command->options.trace_path != NULL || command->options.is_why);
+    if (status == STATUS_OK)
+        status = lay_beside(command, &runs);
     if (status != STATUS_OK)
         goto out;
     print(command, &runs);

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/new_file.h"
+#include "cli/validate_update.h"
 #include "report/report_comm_tables.h"
 #include "report/report_kernels.h"
 #include "report/report_models.h"
@@ -194,6 +195,7 @@ static enum exit_code validate_parts(struct command *command, const char *first,
     const struct options *options = &command->options;
     const char *second = command->arguments.count > 1 ? command->arguments.items[1] : NULL;
     const bool is_all = part == write_all;
+    const bool is_update = options->update != NULL;
     if (command->arguments.count > (is_all ? 1 : 2))
         return command_refuse(command, NULL,
                               is_all ? "'validate all' takes no CSV" : "one CSV at a time");
@@ -203,6 +205,12 @@ static enum exit_code validate_parts(struct command *command, const char *first,
     if (!is_all && (has_run_option(options) || options->svg != NULL))
         return command_refuse(
             command, NULL, "'validate %s' takes '--json', '--markdown' and '--output' only", first);
+    if (is_update && (options->output != NULL || options->svg != NULL || has_run_option(options) ||
+                      options->is_markdown))
+        return command_refuse(command, "it writes every file, of the tables that ship",
+                              "'--update' goes with 'validate all' alone");
+    if (is_update)
+        return validate_update(command, options->update);
     return write_out(command, part, second);
 }
 
@@ -221,6 +229,8 @@ enum exit_code verb_validate(struct command *command)
     if (has_log_option(options))
         return command_refuse(command, NULL,
                               "'--op', '--nodes' and '--ranks' go with 'validate collectives'");
+    if (options->update != NULL && !text_equal(first, "all"))
+        return command_refuse(command, NULL, "'--update' goes with 'validate all' alone");
     for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
         if (text_equal(first, parts[k].word))
             return validate_parts(command, first, parts[k].part);

@@ -24,10 +24,12 @@ void report_links(const struct outcome *outcome, FILE *file);
 /* One JSON object with schema_version; keys in the order of outcome_metrics; no clock, path or id.
  */
 void report_json(const struct outcome *outcome, FILE *file);
-struct why; /* report_why.h */
+struct why;    /* report_why.h */
+struct beside; /* study/beside.h */
 /* The same, with the N slowest units only, slowest first (0: all, as the program has them), and
-   with `why` where it is not NULL. */
-void report_json_of(const struct outcome *outcome, int32_t top, const struct why *why, FILE *file);
+   with `beside` and `why` where they are not NULL. */
+void report_json_of(const struct outcome *outcome, int32_t top, const struct beside *beside,
+                    const struct why *why, FILE *file);
 /* The units by what they add to the step, the largest first: forward, backward, exposed. */
 void report_sort_units(struct outcome_unit *units, int32_t count);
 

@@ -4,6 +4,7 @@
 
 #include "report/json_writer.h"
 #include "report/report.h"
+#include "report/report_beside.h"
 #include "report/report_why.h"
 
 static void write_field(struct json_writer *json, const void *item, const struct metric *metric)
@@ -58,7 +59,7 @@ static void write_composition(struct json_writer *json, const struct outcome *ou
 
 void report_json(const struct outcome *outcome, FILE *file)
 {
-    report_json_of(outcome, 0, NULL, file);
+    report_json_of(outcome, 0, NULL, NULL, file);
 }
 
 static void write_units(struct json_writer *json, const struct outcome *outcome, int32_t top)
@@ -75,7 +76,8 @@ static void write_units(struct json_writer *json, const struct outcome *outcome,
     arena_release(&scratch);
 }
 
-void report_json_of(const struct outcome *outcome, int32_t top, const struct why *why, FILE *file)
+void report_json_of(const struct outcome *outcome, int32_t top, const struct beside *beside,
+                    const struct why *why, FILE *file)
 {
     struct json_writer json;
     char fingerprint[17];
@@ -89,6 +91,8 @@ void report_json_of(const struct outcome *outcome, int32_t top, const struct why
     json_key(&json, "fingerprint");
     json_text(&json, fingerprint);
     write_composition(&json, outcome);
+    if (beside != NULL)
+        report_beside_json(beside, &json);
     json_key(&json, "warnings");
     json_begin_array(&json);
     for (int32_t i = 0; i < outcome->warning_count; i++)

@@ -75,15 +75,29 @@ static void write_mfu(struct page *page, const struct validation *validation)
     page_end(page);
 }
 
+static void write_inside(struct page *page, const struct validation *validation)
+{
+    const struct validate_inside *inside = &validation->inside;
+    if (inside->n == 0)
+        return;
+    fprintf(page->file,
+            "Between the 5th and the 95th percentile of the prediction lie %" PRId64 " of %" PRId64
+            " measured step times (%.0f %%);\n%" PRId64 " are faster, %" PRId64
+            " slower. A standard deviation is %.1f %% in the median: see docs/intervals.md.\n\n",
+            inside->inside, inside->n, 100.0 * (double)inside->inside / (double)inside->n,
+            inside->faster, inside->slower, 100.0 * inside->median_spread);
+}
+
 /* Groups with a row in scope; the others are in the JSON. */
 static void write_groups(struct page *page, const char *heading, const char *what,
                          const struct validate_groups *groups)
 {
     page_heading(page, heading);
-    page_begin(page, 11, 1);
+    page_begin(page, 12, 1);
     table_row(&page->table);
-    static const char *const heads[] = {"rows", "in scope", "time n", "median",  "p90",
-                                        "bias", "in 15 %",  "mem n",  "mem med", "mem bias"};
+    static const char *const heads[] = {"rows",  "in scope", "time n",  "median",
+                                        "p90",   "bias",     "in 15 %", "in p5-p95",
+                                        "mem n", "mem med",  "mem bias"};
     table_cell(&page->table, "%s", what);
     for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++)
         table_cell(&page->table, "%s", heads[k]);
@@ -102,6 +116,10 @@ static void write_groups(struct page *page, const char *heading, const char *wha
         page_percent(page, time->p90_abs_err, false);
         page_percent(page, time->bias, true);
         page_percent(page, time->within_15pct, false);
+        page_percent(page,
+                     group->inside.n > 0 ? (double)group->inside.inside / (double)group->inside.n
+                                         : (double)NAN,
+                     false);
         table_cell(&page->table, "%" PRId64, memory->n);
         page_percent(page, memory->median_abs_err, false);
         page_percent(page, memory->bias, true);
@@ -213,6 +231,7 @@ static void write_page(struct page *page, const struct validation *validation, i
     write_rows(page, validation, limit);
     page_heading(page, "Scores");
     write_scores(page, validation);
+    write_inside(page, validation);
 }
 
 void report_validation(const struct validation *validation, int64_t limit, bool has_settings,

@@ -37,6 +37,23 @@ static void json_scores(struct json_writer *json, const struct validate_scores *
     json_score(json, "mfu", &scores->mfu);
 }
 
+static void json_inside(struct json_writer *json, const struct validate_inside *inside)
+{
+    json_key(json, "p5_to_p95");
+    json_begin_object(json);
+    json_key(json, "n");
+    json_int(json, inside->n);
+    json_key(json, "inside");
+    json_int(json, inside->inside);
+    json_key(json, "faster");
+    json_int(json, inside->faster);
+    json_key(json, "slower");
+    json_int(json, inside->slower);
+    json_key(json, "median_spread");
+    json_double(json, inside->median_spread);
+    json_end_object(json);
+}
+
 static void json_groups(struct json_writer *json, const char *key,
                         const struct validate_groups *groups)
 {
@@ -50,6 +67,7 @@ static void json_groups(struct json_writer *json, const char *key,
         json_key(json, "in_scope");
         json_int(json, groups->items[k].in_scope);
         json_scores(json, &groups->items[k].scores);
+        json_inside(json, &groups->items[k].inside);
         json_end_object(json);
     }
     json_end_object(json);
@@ -98,6 +116,10 @@ static void json_row(struct json_writer *json, const struct validate_row *row)
     json_key(json, "scored");
     json_bool(json, row->is_scored);
     json_pair(json, "step_time", "_s", &row->step_s);
+    json_key(json, "step_time_p5_s");
+    json_double(json, row->interval.low_s > 0 ? row->interval.low_s : (double)NAN);
+    json_key(json, "step_time_p95_s");
+    json_double(json, row->interval.low_s > 0 ? row->interval.high_s : (double)NAN);
     json_key(json, "memory_kind");
     json_text(json, memory_kind_name(row->memory_kind));
     json_pair(json, "memory", "_bytes", &row->memory_bytes);
@@ -128,6 +150,7 @@ void report_validation_json(const struct validation *validation, FILE *file)
         json_text(&json, validate_predicate[k]);
     json_end_array(&json);
     json_scores(&json, &validation->headline);
+    json_inside(&json, &validation->inside);
     json_key(&json, "without_assumed");
     json_begin_object(&json);
     json_scores(&json, &validation->without_assumed);

@@ -61,6 +61,7 @@ struct player {
     const struct validate_request *request;
     const struct fact_rules *rules;
     const char *base; /* the configuration that rows are overrides of */
+    const struct spreads *spreads;
 };
 
 static const char *first_error(struct arena *arena, const struct diag *diag)
@@ -116,9 +117,21 @@ static void take_mfu(const struct measured_row *from, const struct row_settings 
     row->mfu_convention = outcome->mfu_convention;
 }
 
+/* Its texts outlive the experiment. */
+static void take_traits(struct arena *arena, const struct experiment *experiment,
+                        const struct outcome *outcome, struct validate_row *row)
+{
+    row->traits = run_traits_of(experiment, outcome);
+    row->traits.label = row->label;
+    row->traits.model = row->model;
+    row->traits.gpu = arena_strdup(arena, row->traits.gpu);
+    row->traits.policy = arena_strdup(arena, row->traits.policy);
+    row->traits.measured_s = row->step_s.measured;
+}
+
 static void take_outcome(const struct player *player, const struct measured_row *from,
-                         const struct row_settings *settings, const struct outcome *outcome,
-                         struct validate_row *row)
+                         const struct row_settings *settings, const struct experiment *experiment,
+                         const struct outcome *outcome, struct validate_row *row)
 {
     static const double bytes_per_gib = 1024.0 * 1024.0 * 1024.0;
     const double stated = (double)measured_count(from, "n_params");
@@ -144,6 +157,9 @@ static void take_outcome(const struct player *player, const struct measured_row 
         row->memory_bytes.predicted = (double)peak_of(outcome, row->memory_kind);
         pair_error(&row->memory_bytes);
     }
+    row->interval = interval_of(player->spreads, experiment, outcome,
+                                setting_value(settings, "source.network") != NULL);
+    take_traits(player->arena, experiment, outcome, row);
     row->exposed_comm_fraction = outcome->exposed_comm_fraction;
     row->fits = outcome->fits;
     row->regime = regime_of(player->arena, settings, outcome);
@@ -176,7 +192,7 @@ static void play_row(const struct player *player, const struct measured_row *fro
     if (status == STATUS_OK)
         status = experiment_play(&experiment, &outcome);
     if (status == STATUS_OK)
-        take_outcome(player, from, settings, &outcome, row);
+        take_outcome(player, from, settings, &experiment, &outcome, row);
     else
         row->reason = first_error(player->arena, &diag);
     experiment_release(&experiment);
@@ -257,8 +273,12 @@ enum status validate_run(struct arena *arena, const struct validate_request *req
     const enum status table_status = measured_load(arena, csv, &table, diag);
     if (facts_status != STATUS_OK || table_status != STATUS_OK)
         return facts_status != STATUS_OK ? facts_status : table_status;
+    struct spreads spreads;
+    const enum status spread_status = spreads_load(arena, folders, &spreads, diag);
+    if (spread_status != STATUS_OK)
+        return spread_status;
     const struct player player = {
-        .arena = arena, .request = request, .rules = &rules, .base = base};
+        .arena = arena, .request = request, .rules = &rules, .base = base, .spreads = &spreads};
     validation->csv_name = csv;
     validation->rows = ARENA_ARRAY(arena, struct validate_row, table.rows.count + 1);
     for (int32_t k = 0; k < table.rows.count; k++)

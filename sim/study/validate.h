@@ -31,6 +31,8 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/status.h"
+#include "study/closest.h"
+#include "study/interval.h"
 
 /* Which of the simulated peaks a source's figure is. */
 enum memory_kind {
@@ -68,6 +70,8 @@ struct validate_row {
     const char *mfu_convention;                     /* NULL: no MFU is compared */
     double exposed_comm_fraction;
     bool fits;
+    struct interval interval; /* of step_s.predicted */
+    struct run_traits traits; /* in scope only */
     const struct validate_setting *settings;
     int32_t setting_count;
 };
@@ -83,10 +87,17 @@ struct validate_scores {
     struct validate_score mfu; /* errors in fractions of 1 */
 };
 
+/* Of the scored rows with a step time: how the measured one lies to the interval (interval.h). */
+struct validate_inside {
+    int64_t n, inside, faster, slower; /* faster: measured below the 5th percentile */
+    double median_spread;              /* NaN when n is 0 */
+};
+
 struct validate_group { /* by source, GPU, regime or MFU convention */
     const char *name;
     int64_t rows, in_scope;
     struct validate_scores scores;
+    struct validate_inside inside;
 };
 
 struct validate_groups {
@@ -105,6 +116,7 @@ struct validation {
     int32_t row_count;
     int64_t in_scope;
     struct validate_scores headline, without_assumed, all_trust;
+    struct validate_inside inside;
     struct validate_groups by_source, by_gpu, by_regime, by_convention;
     struct {
         struct validate_exclusion *items;
@@ -120,6 +132,10 @@ struct validate_request {
     const char *const *overrides; /* `-s`, for every row, last */
     int32_t override_count;
 };
+
+/* The scored rows in scope with a step time, for `run` to be laid beside (closest.h). */
+void validate_index(struct arena *arena, const struct validation *validation,
+                    struct run_index *index);
 
 /*
  * Reads, simulates and scores. Everything lives in `arena`. A mistake in the CSV or in a facts file

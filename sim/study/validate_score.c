@@ -151,6 +151,27 @@ static struct validate_scores score_all(struct arena *arena, const struct valida
     return scores;
 }
 
+/* ---- intervals ---------------------------------------------------------------------------- */
+
+static struct validate_inside count_inside(struct arena *arena, const struct validation *validation,
+                                           struct selection selection)
+{
+    struct validate_inside inside = {0};
+    double *spreads = ARENA_ARRAY(arena, double, validation->row_count + 1);
+    for (int32_t k = 0; k < validation->row_count; k++) {
+        const struct validate_row *row = &validation->rows[k];
+        if (!takes(&selection, row) || !(row->interval.low_s > 0))
+            continue;
+        spreads[inside.n++] = row->interval.spread;
+        inside.faster += row->step_s.measured < row->interval.low_s;
+        inside.slower += row->step_s.measured > row->interval.high_s;
+    }
+    inside.inside = inside.n - inside.faster - inside.slower;
+    qsort(spreads, (size_t)inside.n, sizeof(double), compare_doubles);
+    inside.median_spread = inside.n > 0 ? quantile(spreads, (int32_t)inside.n, 0.5) : (double)NAN;
+    return inside;
+}
+
 /* ---- groups ------------------------------------------------------------------------------- */
 
 static struct validate_group *group_of(struct arena *arena, struct validate_groups *groups,
@@ -188,10 +209,12 @@ static void count_groups(struct arena *arena, struct validation *validation, enu
 static void score_groups(struct arena *arena, const struct validation *validation,
                          enum key_kind key, struct validate_groups *groups)
 {
-    for (int32_t k = 0; k < groups->count; k++)
-        groups->items[k].scores = score_all(
-            arena, validation,
-            (struct selection){.takes_assumed = true, .key = key, .name = groups->items[k].name});
+    for (int32_t k = 0; k < groups->count; k++) {
+        const struct selection selection = {
+            .takes_assumed = true, .key = key, .name = groups->items[k].name};
+        groups->items[k].scores = score_all(arena, validation, selection);
+        groups->items[k].inside = count_inside(arena, validation, selection);
+    }
 }
 
 /* ---- order -------------------------------------------------------------------------------- */
@@ -259,7 +282,31 @@ void validation_score(struct arena *arena, struct validation *validation)
     score_groups(arena, validation, KEY_REGIME, &validation->by_regime);
     score_groups(arena, validation, KEY_CONVENTION, &validation->by_convention);
     validation->headline = score_all(arena, validation, (struct selection){.takes_assumed = true});
+    validation->inside = count_inside(arena, validation, (struct selection){.takes_assumed = true});
     validation->without_assumed = score_all(arena, validation, (struct selection){0});
     validation->all_trust = score_all(
         arena, validation, (struct selection){.takes_assumed = true, .takes_unscored = true});
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct validate_row *x = *(const struct validate_row *const *)a;
+    const struct validate_row *y = *(const struct validate_row *const *)b;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+void validate_index(struct arena *arena, const struct validation *validation,
+                    struct run_index *index)
+{
+    const struct selection selection = {.takes_assumed = true};
+    const struct validate_row **rows =
+        ARENA_ARRAY(arena, const struct validate_row *, validation->row_count + 1);
+    int32_t count = 0;
+    *index = (struct run_index){0};
+    for (int32_t k = 0; k < validation->row_count; k++)
+        if (takes(&selection, &validation->rows[k]))
+            rows[count++] = &validation->rows[k];
+    qsort(rows, (size_t)count, sizeof(const struct validate_row *), compare_lines);
+    for (int32_t k = 0; k < count; k++)
+        *ARENA_PUSH(arena, index) = rows[k]->traits;
 }

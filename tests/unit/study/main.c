@@ -18,6 +18,7 @@ int main(int argc, char **argv)
                                          {"validate_run", validate_run_cases},
                                          {"validate_shape", validate_shape_cases},
                                          {"advice", advice_cases},
+                                         {"beside", beside_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
