@@ -30,6 +30,8 @@ struct options {
     const char *dump_path;  /* NULL: no dump; "-": standard output */
     const char *trace_path; /* NULL: no trace */
     bool is_why;
+    const char *table, *runs, *where; /* of db export; NULL: not given */
+    bool overwrites;
     const char *budget; /* a quantity of bytes, NULL: none */
     bool has_ddp_buckets;
     const char *hidden_share; /* a fraction, NULL: not given */

@@ -1,4 +1,4 @@
-/* cli/verb_db.c: fsdpsim db ls | show ID: the results database. */
+/* cli/verb_db.c: fsdpsim db ls | show ID | merge FILE... | export csv: the results database. */
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/db_export.h"
 #include "report/json_writer.h"
 #include "report/report.h"
 #include "store/store_sweep.h"
@@ -124,12 +125,18 @@ static enum status merge_files(struct command *command, struct store *store, con
     return status;
 }
 
-/* Which of the three: the id to show, -1 for the list, 0 to merge. */
+enum { DB_LIST = -1, DB_MERGE = 0, DB_EXPORT = -2 }; /* above them: the id to show */
+
+/* Which of them. */
 static enum status read_arguments(struct command *command, int64_t *id)
 {
     const char *const *words = command->arguments.items;
     const int32_t count = command->arguments.count;
-    *id = -1;
+    *id = DB_LIST;
+    if (text_equal(words[0], "export")) {
+        *id = DB_EXPORT;
+        return db_export_check(command);
+    }
     if (text_equal(words[0], "ls")) {
         if (count == 1)
             return STATUS_OK;
@@ -137,7 +144,7 @@ static enum status read_arguments(struct command *command, int64_t *id)
                                            words[1]);
     }
     if (text_equal(words[0], "merge")) {
-        *id = 0;
+        *id = DB_MERGE;
         if (count >= 2)
             return STATUS_OK;
         return (enum status)command_refuse(command, "the others go into that of --db",
@@ -159,19 +166,21 @@ static enum status read_arguments(struct command *command, int64_t *id)
 
 enum exit_code verb_db(struct command *command)
 {
-    int64_t id = -1;
+    int64_t id = DB_LIST;
     struct store *store = NULL;
     enum status status = read_arguments(command, &id);
     if (status != STATUS_OK)
         goto out;
     const char *path = store_default_path(&command->arena, command->options.db);
-    status = store_open(path, id == 0 ? STORE_WRITE : STORE_READ, &store, &command->diag);
+    status = store_open(path, id == DB_MERGE ? STORE_WRITE : STORE_READ, &store, &command->diag);
     if (status != STATUS_OK)
         goto out;
-    if (id == 0)
+    if (id == DB_MERGE)
         status = merge_files(command, store, path);
+    else if (id == DB_EXPORT)
+        status = db_export(command, store);
     else
-        status = id < 0 ? list_runs(command, store) : show_run(command, store, id);
+        status = id == DB_LIST ? list_runs(command, store) : show_run(command, store, id);
 out:
     store_close(store);
     return (enum exit_code)status;

@@ -9,7 +9,7 @@ static const char *const schema_words[] = {"config", "model",       "cluster",
 static const char *const list_words[] = {"models", "clusters", "gpus", "calibrations", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const import_words[] = {"accelerate", "deepspeed", "nccl-topo", "topo-m", NULL};
-static const char *const db_words[] = {"ls", "show", "merge", NULL};
+static const char *const db_words[] = {"ls", "show", "merge", "export", NULL};
 static const char *const calibrate_words[] = {"nccl", NULL};
 static const char *const shell_words[] = {"bash", NULL};
 
@@ -243,14 +243,17 @@ const struct verb verb_table[] = {
      .play = verb_calibrate},
     {.id = VERB_DB,
      .name = "db",
-     .arguments = "ls|show|merge [ID|FILE...]",
+     .arguments = "ls|show|merge|export [ID|FILE...|csv|json]",
      .summary = "look into the results database",
      .text =
          "'ls' lists the stored runs, 'show ID' prints one of them, 'merge FILE...' copies the\n"
          "runs and sweeps of other databases into this one (what is there already stays "
-         "once).\n",
-     .examples = {{"fsdpsim db ls", "one line a run"},
-                  {"fsdpsim db show 3 --units", "run 3 with its tables"}},
+         "once).\n"
+         "'export csv|json' writes the rows of a table or a view, to standard output or -o FILE; "
+         "the\nunits of a CSV's columns go to FILE-metadata.json. See docs/database.md.\n",
+     .examples = {{"fsdpsim db show 3 --units", "run 3 with its tables"},
+                  {"fsdpsim db export csv --where 'fits AND n_gpus >= 8' -o runs.csv",
+                   "one row a run, for pandas or a spreadsheet"}},
      .words = db_words,
      .min_arguments = 1,
      .max_arguments = -1,

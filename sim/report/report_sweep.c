@@ -7,6 +7,7 @@
 
 #include "base/shown_text.h"
 #include "base/strbuf.h"
+#include "report/csv_writer.h"
 #include "report/json_writer.h"
 #include "report/report_table_private.h"
 
@@ -249,40 +250,11 @@ enum status report_sweep_table(struct sweep *sweep, bool is_markdown, FILE *file
 
 /* ---- for machines ------------------------------------------------------------------------- */
 
-static void write_csv_text(const char *text, FILE *file)
-{
-    if (text == NULL)
-        return;
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text != '\0'; text++)
-        fprintf(file, *text == '"' ? "\"%c" : "%c", *text);
-    fputc('"', file);
-}
-
-/* The fewest digits that read back equal. */
-static void write_csv_double(double value, FILE *file)
-{
-    char text[40];
-    double back = 0;
-    if (isnan(value))
-        return;
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (text_to_double(text, &back) && !(back < value) && !(back > value))
-            break;
-    }
-    fputs(text, file);
-}
-
 static void write_csv_field(const struct outcome *outcome, const struct metric *metric, FILE *file)
 {
     switch (metric->kind) {
     case METRIC_DOUBLE:
-        write_csv_double(metric_double(outcome, metric), file);
+        csv_write_double(file, metric_double(outcome, metric));
         break;
     case METRIC_INT:
         fprintf(file, "%" PRId64, metric_int(outcome, metric));
@@ -291,7 +263,7 @@ static void write_csv_field(const struct outcome *outcome, const struct metric *
         fputs(metric_bool(outcome, metric) ? "true" : "false", file);
         break;
     case METRIC_TEXT:
-        write_csv_text(metric_text(outcome, metric), file);
+        csv_write_text(file, metric_text(outcome, metric));
         break;
     }
 }
@@ -308,7 +280,7 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
     fputs("position", file);
     for (int32_t k = 0; k < plan->axes.count; k++) {
         fputc(',', file);
-        write_csv_text(plan->axes.items[k].key, file);
+        csv_write_text(file, plan->axes.items[k].key);
     }
     fputs(",state,reason", file);
     for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++)
@@ -322,10 +294,10 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
         fprintf(file, "%" PRId64, i);
         for (int32_t k = 0; k < plan->axes.count; k++) {
             fputc(',', file);
-            write_csv_text(sweep_plan_value(plan, i, k), file);
+            csv_write_text(file, sweep_plan_value(plan, i, k));
         }
         fprintf(file, ",%s,", state_word(&sweep->points[i]));
-        write_csv_text(is_done(sweep, i) ? NULL : sweep->points[i].reason, file);
+        csv_write_text(file, is_done(sweep, i) ? NULL : sweep->points[i].reason);
         if (is_done(sweep, i))
             status = sweep_load(sweep, i, &scratch, &outcome, diag);
         for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {

@@ -49,6 +49,22 @@ MUST_CHECK enum status store_open_within(const char *path, enum store_mode mode,
 /* Creates all tables of an empty database, inside the caller's transaction. */
 MUST_CHECK enum status store_create_schema(struct store *store, struct diag *diag);
 
+/* Statements that make the views, and that drop those which are there (store_views.c). */
+void store_add_views(struct strbuf *sql);
+void store_drop_views(struct strbuf *sql);
+struct meta_writer {
+    sqlite3_stmt *insert;
+    int code; /* the first failure */
+};
+/* Rows of `meta`: of one column, of several, of what views have and no table. */
+void store_add_meta(struct meta_writer *meta, const char *table, const char *column,
+                    const char *unit, const char *help);
+void store_add_meta_columns(struct meta_writer *meta, const char *table,
+                            const struct metric *columns);
+void store_add_view_meta(struct meta_writer *meta);
+
+/* An error that says which runs there are. */
+enum status store_no_such_run(struct store *store, int64_t id, struct diag *diag);
 /* Sets `version` to that of the file. */
 MUST_CHECK enum status store_read_version(struct store *store, struct diag *diag);
 /* Brings an older file up to this schema, in a transaction of its own. */

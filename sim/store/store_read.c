@@ -93,7 +93,7 @@ out:
 }
 
 /* "no run 7": says which ids there are. */
-static enum status no_such_run(struct store *store, int64_t id, struct diag *diag)
+enum status store_no_such_run(struct store *store, int64_t id, struct diag *diag)
 {
     enum { SHOWN_MAX = 20 };
     struct strbuf hint = {0};
@@ -149,7 +149,7 @@ static enum status read_run(struct store *store, struct arena *arena, int64_t id
     sqlite3_bind_int64(row, 1, id);
     const int code = sqlite3_step(row);
     if (code == SQLITE_DONE) {
-        status = no_such_run(store, id, diag);
+        status = store_no_such_run(store, id, diag);
         goto out;
     }
     if (code != SQLITE_ROW) {

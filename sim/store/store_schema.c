@@ -131,39 +131,6 @@ const struct store_table store_tables[STORE_TABLE_COUNT] = {
      ROWS(warnings, warning_count, const char *)},
 };
 
-/* Keys of the configuration that people sweep and that are no metric: columns of v_runs. */
-static const struct swept_key {
-    const char *column, *key, *help;
-    bool is_integer;
-    const char *other_key; /* where the value stands when `key` was not given */
-} swept_keys[] = {
-    {"nodes", "nodes", "hosts asked for", true, NULL},
-    {"global_batch", "train.global_batch", "sequences of a step", true, NULL},
-    {"optimizer", "train.optimizer.name", "optimizer", false, NULL},
-    {"activation_checkpointing", "train.activation_checkpointing", "what is recomputed", false,
-     NULL},
-    {"param_dtype", "train.precision.param_dtype", "type of compute and all-gather", false, NULL},
-    {"reduce_dtype", "train.precision.reduce_dtype", "type of reduce-scatter", false, NULL},
-    {"compile", "train.compile", "torch.compile", false, NULL},
-    {"dp_replicate", "mesh.dp_replicate", "replicas (HSDP)", true, NULL},
-    {"dp_shard", "mesh.dp_shard", "ranks that share a copy; -1: all", true, NULL},
-    {"tp", "mesh.tp", "tensor parallel ranks", true, NULL},
-    {"pp", "mesh.pp", "pipeline stages", true, NULL},
-    {"cp", "mesh.cp", "context parallel ranks", true, NULL},
-    {"ep", "mesh.ep", "expert parallel ranks", true, NULL},
-    {"api", "fsdp.api", "sharding API", false, NULL},
-    {"wrap", "fsdp.wrap", "what makes a unit", false, NULL},
-    {"reshard_after_forward", "fsdp.reshard_after_forward", "free gathered parameters", false,
-     NULL},
-    {"forward_prefetch", "fsdp.forward_prefetch", "units gathered ahead, forward", true, NULL},
-    {"backward_prefetch", "fsdp.backward_prefetch", "prefetch in backward", false, NULL},
-    {"nic_bandwidth", "cluster.host.nics.bandwidth", "of one NIC and direction", false,
-     "cluster.host.nics.link.bandwidth"},
-    {"seed", "simulate.seed", "random seed", true, NULL},
-    {"network", "simulate.network", "flows or messages", false, NULL},
-};
-enum { SWEPT_KEY_COUNT = sizeof(swept_keys) / sizeof(swept_keys[0]) };
-
 /* Name, type and checks. NaN is NULL to SQLite, so NOT NULL refuses it; infinity is refused here.
  */
 static void add_column(struct strbuf *sql, const struct metric *column)
@@ -228,31 +195,8 @@ static void add_sweep_tables(struct strbuf *sql)
                "CREATE INDEX point_failed ON sweep_point (config_hash) WHERE state = 'failed';\n");
 }
 
-static void add_views(struct strbuf *sql)
-{
-    strbuf_add(sql,
-               "CREATE VIEW v_sweep AS SELECT p.sweep_id, p.position, p.settings, p.state,"
-               " p.reason, run.*\nFROM sweep_point AS p LEFT JOIN run ON run.id = p.run_id;\n");
-
-    strbuf_add(sql, "CREATE VIEW v_runs AS SELECT run.*");
-    for (int i = 0; i < SWEPT_KEY_COUNT; i++) {
-        const struct swept_key *swept = &swept_keys[i];
-        strbuf_printf(sql,
-                      ",\n (SELECT %s FROM run_config AS c WHERE c.run_id = run.id AND"
-                      " c.key IN ('%s', '%s') ORDER BY length(c.key) LIMIT 1) AS %s",
-                      swept->is_integer ? "CAST(c.value AS INTEGER)" : "c.value", swept->key,
-                      swept->other_key != NULL ? swept->other_key : swept->key, swept->column);
-    }
-    strbuf_add(sql, "\nFROM run;\n");
-}
-
-struct meta_writer {
-    sqlite3_stmt *insert;
-    int code; /* the first failure */
-};
-
-static void add_meta(struct meta_writer *meta, const char *table, const char *column,
-                     const char *unit, const char *help)
+void store_add_meta(struct meta_writer *meta, const char *table, const char *column,
+                    const char *unit, const char *help)
 {
     const char *const values[] = {table, column, unit, help};
     for (int i = 0; i < 4 && meta->code == SQLITE_OK; i++)
@@ -264,55 +208,55 @@ static void add_meta(struct meta_writer *meta, const char *table, const char *co
     meta->code = code == SQLITE_DONE ? SQLITE_OK : reset_code;
 }
 
-static void add_meta_columns(struct meta_writer *meta, const char *table,
-                             const struct metric *columns)
+void store_add_meta_columns(struct meta_writer *meta, const char *table,
+                            const struct metric *columns)
 {
     for (const struct metric *column = columns; column->name != NULL; column++)
-        add_meta(meta, table, column->name, column->unit, column->help);
+        store_add_meta(meta, table, column->name, column->unit, column->help);
 }
 
 static void add_meta_run(struct meta_writer *meta, const char *table)
 {
-    add_meta(meta, table, "id", "count", "number of the run in this file");
-    add_meta_columns(meta, table, store_run_columns);
-    add_meta_columns(meta, table, outcome_metrics);
+    store_add_meta(meta, table, "id", "count", "number of the run in this file");
+    store_add_meta_columns(meta, table, store_run_columns);
+    store_add_meta_columns(meta, table, outcome_metrics);
 }
 
 static void add_meta_point(struct meta_writer *meta, const char *table)
 {
-    add_meta(meta, table, "sweep_id", "count", "sweep.id");
-    add_meta(meta, table, "position", "count", "order of the points of a sweep, from 0");
+    store_add_meta(meta, table, "sweep_id", "count", "sweep.id");
+    store_add_meta(meta, table, "position", "count", "order of the points of a sweep, from 0");
     for (const struct metric *column = point_columns; column->name != NULL; column++)
         if (!text_equal(column->name, "config_hash"))
-            add_meta(meta, table, column->name, column->unit, column->help);
+            store_add_meta(meta, table, column->name, column->unit, column->help);
 }
 
 static int write_meta(sqlite3_stmt *insert)
 {
     struct meta_writer meta = {.insert = insert, .code = SQLITE_OK};
-    add_meta(&meta, "meta", "table_name", "text", "table or view");
-    add_meta(&meta, "meta", "column_name", "text", "its column");
-    add_meta(&meta, "meta", "unit", "text", "SI unit; 1: a fraction");
-    add_meta(&meta, "meta", "help", "text", "what it means");
+    store_add_meta(&meta, "meta", "table_name", "text", "table or view");
+    store_add_meta(&meta, "meta", "column_name", "text", "its column");
+    store_add_meta(&meta, "meta", "unit", "text", "SI unit; 1: a fraction");
+    store_add_meta(&meta, "meta", "help", "text", "what it means");
     add_meta_run(&meta, "run");
     for (int i = 0; i < STORE_TABLE_COUNT; i++) {
         const struct store_table *table = &store_tables[i];
-        add_meta(&meta, table->name, "run_id", "count", "run.id");
+        store_add_meta(&meta, table->name, "run_id", "count", "run.id");
         if (is_list(table))
-            add_meta(&meta, table->name, "position", "count", "order of the rows of a run, from 0");
-        add_meta_columns(&meta, table->name, table->columns);
+            store_add_meta(&meta, table->name, "position", "count",
+                           "order of the rows of a run, from 0");
+        store_add_meta_columns(&meta, table->name, table->columns);
     }
-    add_meta(&meta, "sweep", "id", "count", "number of the sweep in this file");
-    add_meta_columns(&meta, "sweep", sweep_columns);
+    store_add_meta(&meta, "sweep", "id", "count", "number of the sweep in this file");
+    store_add_meta_columns(&meta, "sweep", sweep_columns);
     add_meta_point(&meta, "sweep_point");
-    add_meta(&meta, "sweep_point", "config_hash", "text", "as in run; empty: it never had one");
-    add_meta(&meta, "sweep_point", "run_id", "count", "run.id; NULL: not played");
+    store_add_meta(&meta, "sweep_point", "config_hash", "text",
+                   "as in run; empty: it never had one");
+    store_add_meta(&meta, "sweep_point", "run_id", "count", "run.id; NULL: not played");
     add_meta_point(&meta, "v_sweep");
     add_meta_run(&meta, "v_sweep");
     add_meta_run(&meta, "v_runs");
-    for (int i = 0; i < SWEPT_KEY_COUNT; i++)
-        add_meta(&meta, "v_runs", swept_keys[i].column, swept_keys[i].is_integer ? "count" : "text",
-                 swept_keys[i].help);
+    store_add_view_meta(&meta);
     return meta.code;
 }
 
@@ -346,7 +290,7 @@ enum status store_create_schema(struct store *store, struct diag *diag)
     for (int i = 0; i < STORE_TABLE_COUNT; i++)
         add_child_table(&sql, &store_tables[i]);
     add_sweep_tables(&sql);
-    add_views(&sql);
+    store_add_views(&sql);
     enum status status = store_exec(store, "create", sql.text, diag);
     if (status == STATUS_OK)
         status = fill_meta(store, "create", diag);
@@ -383,9 +327,9 @@ static void add_upgrade(struct store *store, struct strbuf *sql)
     }
     if (!store_has_column(store, "sweep", "id"))
         add_sweep_tables(sql);
-    strbuf_add(sql, "DROP VIEW IF EXISTS v_runs;\nDROP VIEW IF EXISTS v_sweep;\n"
-                    "DELETE FROM meta;\n");
-    add_views(sql);
+    store_drop_views(sql);
+    strbuf_add(sql, "DELETE FROM meta;\n");
+    store_add_views(sql);
     strbuf_printf(sql, "PRAGMA user_version = %d;\n", STORE_SCHEMA_VERSION);
 }
 

@@ -15,6 +15,7 @@ extern const struct check_case store_full_cases[];
 extern const struct check_case store_merge_cases[];
 extern const struct check_case store_path_cases[];
 extern const struct check_case store_sweep_cases[];
+extern const struct check_case store_export_cases[];
 
 struct fixture {
     struct arena arena;

@@ -93,7 +93,8 @@ static void make_old(struct fixture *fixture)
     fixture_fill(fixture, 2);
     CHECK_INT(
         sql_run(fixture->path,
-                "DROP VIEW v_sweep; DROP VIEW v_runs; DROP TABLE sweep_point;"
+                "DROP VIEW v_breakdown; DROP VIEW v_scaling; DROP VIEW v_sweep; DROP VIEW v_runs; "
+                "DROP TABLE sweep_point;"
                 "DROP TABLE sweep; DROP TABLE memory_unit; ALTER TABLE run DROP COLUMN peak_at;"
                 "CREATE VIEW v_runs AS SELECT run.* FROM run;"
                 "DELETE FROM meta WHERE table_name LIKE '%sweep%' OR table_name = 'memory_unit' OR "
@@ -113,9 +114,11 @@ static void test_previous_file(void)
     const char *reason = NULL;
     fixture_init(&fixture);
     fixture_fill(&fixture, 1);
-    CHECK_INT(sql_run(fixture.path, "DROP VIEW v_sweep; DROP VIEW v_runs;"
-                                    "PRAGMA user_version = 3;"),
-              0);
+    CHECK_INT(
+        sql_run(fixture.path,
+                "DROP VIEW v_breakdown; DROP VIEW v_scaling; DROP VIEW v_sweep; DROP VIEW v_runs;"
+                "PRAGMA user_version = 3;"),
+        0);
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
         CHECK_INT(sql_run(fixture.path,
                           arena_printf(&fixture.arena, "ALTER TABLE run DROP COLUMN %s", later[i])),
