@@ -28,9 +28,9 @@ const struct option option_table[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      .offset = AT(is_json),
-     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_DB) | IN(VERB_LIST) |
-              IN(VERB_MODEL) | IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) | IN(VERB_COMM) |
-              IN(VERB_CALIBRATE),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_MEMORY) | IN(VERB_DB) |
+              IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) |
+              IN(VERB_COMM) | IN(VERB_CALIBRATE),
      .help = "print JSON, SI units in the key names (run: one object a FILE)"},
     {.name = "assert",
      .kind = OPTION_LIST,

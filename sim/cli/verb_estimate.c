@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "report/report_estimate.h"
+#include "report/report_fitting.h"
 #include "run/condition.h"
 
 /* 0 without --budget. */
@@ -23,19 +24,39 @@ static enum status read_budget(struct command *command, double *bytes)
     return (enum status)command_refuse(command, hint, "'--budget %s' is not a size", text);
 }
 
+/* With a budget, and where nothing fits, what to change as well. */
+static enum status write_memory(struct command *command, struct experiment *experiment,
+                                double budget_bytes)
+{
+    const bool is_json = command->options.is_json;
+    struct estimate estimate = {0};
+    struct fitting fitting = {0};
+    enum status status =
+        estimate_memory(experiment, budget_bytes, command->options.has_ddp_buckets, &estimate);
+    const bool is_asked = budget_bytes > 0 || estimate.smallest_fitting < 0;
+    if (status == STATUS_OK && is_asked)
+        status = fitting_find(experiment, budget_bytes, &fitting);
+    if (status != STATUS_OK)
+        return status;
+    if (is_json) {
+        report_memory_json(experiment, &estimate, is_asked ? &fitting : NULL, stdout);
+        return STATUS_OK;
+    }
+    report_memory(experiment, &estimate, stdout);
+    if (is_asked)
+        report_fitting(experiment, &fitting, stdout);
+    return STATUS_OK;
+}
+
 enum exit_code verb_memory(struct command *command)
 {
     struct experiment experiment = {0};
-    struct estimate estimate = {0};
     double budget_bytes = 0.0;
     enum status status = read_budget(command, &budget_bytes);
     if (status == STATUS_OK)
         status = command_load(command, command->arguments.items[0], &experiment);
     if (status == STATUS_OK)
-        status =
-            estimate_memory(&experiment, budget_bytes, command->options.has_ddp_buckets, &estimate);
-    if (status == STATUS_OK)
-        report_memory(&experiment, &estimate, stdout);
+        status = write_memory(command, &experiment, budget_bytes);
     command_flush(command);
     experiment_release(&experiment);
     return (enum exit_code)status;

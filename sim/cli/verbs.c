@@ -157,7 +157,9 @@ const struct verb verb_table[] = {
      .name = "memory",
      .arguments = "FILE",
      .summary = "the memory a GPU needs, at once and without simulating",
-     .text = "Bytes by state and sharding from closed forms, and what fits.\n",
+     .text = "Bytes by state and sharding from closed forms, and what fits. With --budget, and "
+             "where nothing\nfits, also what to change, from what costs no time to what costs "
+             "most, and by how much each of\nthem fails.\n",
      .examples = {{"fsdpsim memory my.yaml", "per ZeRO stage, against the GPU's own memory"},
                   {"fsdpsim memory my.yaml --budget 40GiB", "against a budget"}},
      .min_arguments = 1,

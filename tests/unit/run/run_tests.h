@@ -12,6 +12,7 @@ extern const struct check_case outcome_cases[];
 extern const struct check_case throughput_cases[];
 extern const struct check_case experiment_cases[];
 extern const struct check_case training_cost_cases[];
+extern const struct check_case fitting_cases[];
 extern const struct check_case client_cases[];
 
 #endif
