@@ -162,6 +162,7 @@ enum status cluster_build(struct arena *arena, struct config *config, const char
         cluster->host_cost_s[i] = host->cpu.cost[i].time_s;
     cluster->compute = host_compute_from(host);
     cluster->copy_link = link_from(&host->copy_link);
+    cluster->storage = from->storage;
     enum status status =
         calibration_build(arena, config, path_join(config->arena, path, "collectives.calibration"),
                           &from->collectives.calibration, &cluster->calibration);

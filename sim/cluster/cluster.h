@@ -117,6 +117,12 @@ struct override { /* a GPU, NIC or host that differs; several on one multiply */
     uint64_t load;         /* of the work done there: what is not equal is not alike; 0: none */
 };
 
+/* What the hosts read data from and write checkpoints to, in bytes/s; 0: not said. */
+struct storage {
+    double read, write;               /* of one host */
+    double shared_read, shared_write; /* of all hosts together */
+};
+
 struct cluster {
     const char *name;
     struct place place; /* where it was written, for messages */
@@ -132,6 +138,7 @@ struct cluster {
     double host_cost_s[HOST_COST_COUNT];
     struct host_compute compute;
     struct link copy_link; /* a GPU's to the host's memory, where there is no PCIe tree */
+    struct storage storage;
     int64_t default_hosts, max_hosts;
     enum collective_algorithm algorithm;
     enum protocol protocol;

@@ -138,6 +138,7 @@ struct cluster_config {
     struct hosts_config hosts;
     struct fabric_config fabric;
     struct collectives_config collectives;
+    struct storage storage;
     struct config_list overrides; /* struct override_config */
 };
 

@@ -149,6 +149,24 @@ static const struct field_table collectives_table = {.name = "collectives",
                                                          sizeof(struct collectives_config),
                                                      .check = collectives_check};
 
+#define FIELD_STORAGE(name, field, explains)                                                       \
+    {                                                                                              \
+        .key = (name), .kind = FIELD_QUANTITY, .dimension = DIM_BANDWIDTH,                         \
+        .offset = offsetof(struct storage, field), .min = 1, .max = 1e15, .help = (explains)       \
+    }
+static const struct field storage_fields[] = {
+    FIELD_STORAGE("read", read, "of one host"),
+    FIELD_STORAGE("write", write, "of one host"),
+    FIELD_STORAGE("shared_read", shared_read, "of all hosts together: a shared file system"),
+    FIELD_STORAGE("shared_write", shared_write, "of all hosts together"),
+    {0}};
+
+static const struct field_table storage_table = {
+    .name = "storage",
+    .help = "what data is read from and checkpoints are written to",
+    .fields = storage_fields,
+    .struct_bytes = sizeof(struct storage)};
+
 static void cluster_check(struct config *config, const char *path, void *bound)
 {
     const struct cluster_config *cluster = bound;
@@ -207,6 +225,11 @@ static const struct field cluster_fields[] = {
      .is_required = true,
      .table = &collectives_table,
      .help = "how collectives are run"},
+    {.key = "storage",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct cluster_config, storage),
+     .table = &storage_table,
+     .help = "bandwidth of storage, for train.checkpoint and train.data_loader"},
     {.key = "overrides",
      .kind = FIELD_LIST,
      .offset = offsetof(struct cluster_config, overrides),

@@ -223,6 +223,10 @@ struct machine_result {
     bool is_out_of_memory; /* with limits_memory: stopped where no retry helped */
 };
 
+/* How long it takes when every rank copies so many bytes at once and nothing else runs; NaN: the
+   cluster does not say (its PCIe; for pageable memory its processor). */
+double machine_copies_alone_s(const struct layout *layout, enum copy_kind kind, double bytes);
+
 /* STATUS_INPUT with a message when the program cannot be played to its end (a deadlock: which class
    waits for what); STATUS_OK otherwise. Everything it allocates lives in `arena`. */
 MUST_CHECK enum status machine_play(struct arena *arena, const struct machine_setup *setup,

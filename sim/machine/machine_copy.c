@@ -55,6 +55,30 @@ static void add_wires(struct machine *machine, struct class_state *class, enum c
             (struct demand){traffic->loads[i].resource, traffic->loads[i].per_byte};
 }
 
+double machine_copies_alone_s(const struct layout *layout, enum copy_kind kind, double bytes)
+{
+    struct arena scratch = {0};
+    double *per_byte = ARENA_ARRAY(&scratch, double, layout->resource_count + 1);
+    double seconds = 0;
+    bool is_known = true;
+    for (int32_t i = 0; i < layout->class_count; i++) {
+        const struct rank_class *rank_class = &layout->classes[i];
+        const double rate = copy_rate(layout, rank_class, kind);
+        is_known = is_known && rate > 0;
+        seconds = fmax(seconds, bytes / rate);
+        if (kind == COPY_D2D || slot_of(rank_class, kind) < 0)
+            continue;
+        const struct traffic *traffic = layout_copy(layout, i, copy_is_to_gpu(kind));
+        for (int32_t k = 0; k < traffic->load_count; k++)
+            per_byte[traffic->loads[k].resource] += traffic->loads[k].per_byte;
+    }
+    for (int32_t i = 0; i < layout->resource_count; i++)
+        if (per_byte[i] > 0)
+            seconds = fmax(seconds, bytes * per_byte[i] / layout->resources[i].capacity);
+    arena_release(&scratch);
+    return is_known ? seconds : (double)NAN;
+}
+
 static enum status path_set_up(struct machine *machine, struct class_state *class,
                                enum copy_kind kind)
 {

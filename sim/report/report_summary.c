@@ -122,6 +122,18 @@ static void add_time(struct summary *summary, const char *label, const char *nam
     }
 }
 
+/* Where some run has it. */
+static void add_used_time(struct summary *summary, const char *label, const char *name)
+{
+    const struct metric *metric = outcome_metric(name);
+    bool is_used = false;
+    BUG_IF(metric == NULL);
+    for (int32_t i = 0; i < summary->count; i++)
+        is_used = is_used || metric_double(summary->outcomes[i], metric) > 0;
+    if (is_used)
+        add_time(summary, label, name, true);
+}
+
 static void add_fraction(struct summary *summary, const char *label, const char *name)
 {
     const struct metric *metric = outcome_metric(name);
@@ -192,6 +204,7 @@ static void add_times(struct summary *summary)
     add_time(summary, "    compute", "compute_s", true);
     add_time(summary, "    exposed communication", "exposed_comm_s", true);
     add_time(summary, "    idle", "idle_s", true);
+    add_used_time(summary, "      saving checkpoints", "checkpoint_s");
     add_bar(summary);
     add_time(summary, "  communication", "comm_s", true);
     add_time(summary, "    waiting for others", "comm_wait_s", true);
@@ -281,16 +294,19 @@ static void add_budget(struct summary *summary)
 /* Where the configuration has a price or a number of tokens. */
 static void add_money(struct summary *summary)
 {
-    bool has_price = false, has_budget = false;
+    bool has_price = false, has_budget = false, has_failures = false;
     for (int32_t i = 0; i < summary->count; i++) {
         has_price = has_price || !isnan(summary->outcomes[i]->cost_per_gpu_hour);
         has_budget = has_budget || !isnan(summary->outcomes[i]->budget_tokens);
+        has_failures = has_failures || !isnan(summary->outcomes[i]->goodput);
     }
-    if (!has_price && !has_budget)
+    if (!has_price && !has_budget && !has_failures)
         return;
     table_text(&summary->table, "");
     table_text(&summary->table, "Training");
     add_rate(summary, "  tokens/day", "tokens_per_day");
+    if (has_failures)
+        add_fraction(summary, "  goodput", "goodput");
     if (has_price) {
         add_price(summary, "  price of a GPU-hour", "cost_per_gpu_hour");
         add_price(summary, "  cost of 1e9 tokens", "cost_per_billion_tokens");

@@ -95,6 +95,14 @@ static void set_bytes_per_parameter(const struct experiment *experiment, struct 
     estimate->bytes_per_parameter[2] = is_whole ? state : trained * state;
 }
 
+void estimate_state_bytes(const struct experiment *experiment, double bytes[3])
+{
+    struct estimate estimate = {0};
+    set_bytes_per_parameter(experiment, &estimate);
+    for (int i = 0; i < 3; i++)
+        bytes[i] = estimate.bytes_per_parameter[i] * (double)experiment->model->parameters;
+}
+
 /* Parameters of the largest block, and of everything outside blocks. */
 static void measure_units(const struct experiment *experiment, struct estimate *estimate,
                           double *outside_blocks)

@@ -54,6 +54,10 @@ struct estimate {
     double budget_bytes; /* what `fits` compares with */
 };
 
+/* Of the whole model: parameters as stored, gradients, the optimizer's state with the master copy.
+   Needs the model. */
+void estimate_state_bytes(const struct experiment *experiment, double bytes[3]);
+
 /* budget_bytes 0: the GPU's memory. Needs experiment_load only. */
 MUST_CHECK enum status estimate_memory(struct experiment *experiment, double budget_bytes,
                                        bool has_ddp_buckets, struct estimate *estimate);

@@ -22,6 +22,7 @@
 #include "model/model.h"
 #include "observe/journal.h"
 #include "run/outcome.h"
+#include "run/saving.h"
 #include "run/training_cost.h"
 #include "schedule/policy.h"
 
@@ -85,6 +86,7 @@ struct train_config {
     struct config_list frozen; /* const char *: modules that are not trained */
     struct allocator_config allocator;
     struct config_list microbatch_costs; /* struct microbatch_cost */
+    struct saving_config saving;         /* interval 0: none */
     struct lora_config lora;             /* rank 0: all parameters are trained */
     int64_t host_syncs;                  /* in the forward of each block */
     int64_t hardware_queues;             /* CUDA_DEVICE_MAX_CONNECTIONS */

@@ -6,7 +6,7 @@
 #include "run/shelf.h"
 
 /* Sections that a program knows nothing of (but for what program_key adds). */
-static const char *const program_blind[] = {"cluster", "simulate", "mfu_convention", NULL};
+static const char *const program_blind[] = {"cluster", "simulate", "mfu_convention", "cost", NULL};
 
 static enum status build_model(struct experiment *experiment, struct arena *arena)
 {

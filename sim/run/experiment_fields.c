@@ -423,6 +423,12 @@ static const struct field train_fields[] = {
      .offset = offsetof(struct train_config, allocator),
      .table = &allocator_table,
      .help = "the caching allocator of GPU memory"},
+    {.key = "checkpoint",
+     .kind = FIELD_STRUCT,
+     .offset = offsetof(struct train_config, saving),
+     .table = &saving_table,
+     .help = "saving of checkpoints (torch.distributed.checkpoint; activations are recomputed by "
+             "activation_checkpointing)"},
     {.key = "max_grad_norm",
      .kind = FIELD_REAL,
      .offset = offsetof(struct train_config, max_grad_norm),

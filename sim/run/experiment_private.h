@@ -45,6 +45,10 @@ bool experiment_is_drawn(const struct experiment *experiment);
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);
 
+/* saving.c: checkpoints that cannot be saved. */
+extern const struct field_table saving_table;
+void saving_check(struct experiment *experiment);
+
 /* training_cost.c: what money needs and lacks. */
 extern const struct field_table training_cost_table;
 void training_cost_check(struct experiment *experiment);

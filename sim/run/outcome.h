@@ -58,12 +58,15 @@ struct outcome {
     int64_t tokens_per_step; /* whole job */
     double step_time_s, tokens_per_s, tokens_per_s_per_gpu, tokens_per_day;
     /* NaN: the configuration does not ask (run/training_cost.h) */
+    double goodput;
     double cost_per_gpu_hour, cost_per_billion_tokens;
     double budget_tokens, budget_days, budget_gpu_hours, budget_cost;
     const char *currency;            /* NULL: there is no price */
     double mfu, hfu, tflops_per_gpu; /* NaN: not defined (printed as null with a note) */
     const char *mfu_convention;
     double compute_s, comm_s, comm_wait_s, copy_s, exposed_comm_s, idle_s, memcpy_s;
+    double checkpoint_s; /* of a step's mean: part of idle_s (run/saving.h) */
+    double checkpoint_bytes, checkpoint_block_s, checkpoint_write_s; /* of each checkpoint */
     double forward_s, backward_s, optimizer_s;
     double exposed_comm_fraction, overlap_fraction;
     int64_t peak_allocated_bytes; /* freed when the host frees, not when streams are done with it */

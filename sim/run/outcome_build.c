@@ -137,6 +137,8 @@ static bool fill_host_memory(const struct experiment *experiment, struct outcome
     const struct host_memory *host = &experiment->program->host;
     outcome->peak_host_bytes =
         experiment->gpus_per_node * (host->parameters + host->gradients + host->optimizer);
+    if (experiment->train.saving.interval > 0)
+        outcome->peak_host_bytes += (int64_t)saving_of(experiment).staged_bytes;
     outcome->host_memory_bytes = (int64_t)experiment->cluster.compute.memory_bytes;
     return outcome->host_memory_bytes == 0 ||
            outcome->peak_host_bytes <= outcome->host_memory_bytes;
@@ -434,7 +436,9 @@ static const char *name_bottleneck(const struct experiment *experiment,
         return bound->link >= 0 && bound->latency_s <= bound->alone_s / 2
                    ? experiment->layout.resources[bound->link].name
                    : "network latency";
-    return outcome->idle_s > compute ? "host" : "compute";
+    if (outcome->idle_s <= compute)
+        return "compute";
+    return outcome->checkpoint_s > outcome->idle_s / 2 ? "checkpoint" : "host";
 }
 
 /* What offload asks of the host. */
@@ -546,8 +550,9 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
     *outcome = (struct outcome){.fingerprint = result->fingerprint, .events = result->events};
     fill_identity(experiment, outcome);
     fill_times(outcome, facts_breakdown(facts, class_idx), steps);
+    saving_fill(experiment, outcome);
     fill_throughput(experiment, outcome);
-    training_cost_fill(&experiment->cost, outcome);
+    training_cost_fill(experiment, outcome);
     fill_memory(experiment, facts, outcome);
     fill_units(experiment, facts, class_idx, steps, outcome);
     const struct comm_bound bound = fill_collectives(experiment, class_idx, outcome);

@@ -55,7 +55,8 @@ enum { SWEPT_KEY_COUNT = sizeof(swept_keys) / sizeof(swept_keys[0]) };
 static const struct metric breakdown_columns[] = {
     COLUMN("run_id", "count", "run.id"),
     COLUMN("position", "count", "order of the parts of a run, from 0"),
-    COLUMN("category", "text", "compute, exposed_comm, memcpy (copies alone), idle (none of them)"),
+    COLUMN("category", "text",
+           "compute, exposed_comm, memcpy (copies alone), checkpoint, idle (none of them)"),
     COLUMN("seconds", "s", "of a step; all parts add up to step_time_s"),
     COLUMN("share", "1", "seconds / step_time_s"),
     {.name = NULL},
@@ -84,8 +85,10 @@ static const char breakdown_sql[] =
     "UNION ALL SELECT id, 1, 'exposed_comm', exposed_comm_s, exposed_comm_s / step_time_s FROM "
     "run\n"
     "UNION ALL SELECT id, 2, 'memcpy', memcpy_s, memcpy_s / step_time_s FROM run\n"
-    "UNION ALL SELECT id, 3, 'idle', idle_s - memcpy_s, (idle_s - memcpy_s) / step_time_s FROM "
-    "run;\n";
+    "UNION ALL SELECT id, 3, 'checkpoint', ifnull(checkpoint_s, 0),\n"
+    " ifnull(checkpoint_s, 0) / step_time_s FROM run\n"
+    "UNION ALL SELECT id, 4, 'idle', idle_s - memcpy_s - ifnull(checkpoint_s, 0),\n"
+    " (idle_s - memcpy_s - ifnull(checkpoint_s, 0)) / step_time_s FROM run;\n";
 
 /* What the number of GPUs decides stands in the configuration as derived; the origins say so. */
 static const char scaling_sql[] =

@@ -133,6 +133,7 @@ void outcome_fixture(struct arena *arena, struct outcome *outcome)
         .step_time_s = 2.385,
         .tokens_per_s = 164870.440251572327,
         .tokens_per_s_per_gpu = 10304.4025157232704,
+        .goodput = (double)NAN,
         .tokens_per_day = 14244806037.735847,
         .cost_per_gpu_hour = 2.5,
         .cost_per_billion_tokens = 67.39298502604166,

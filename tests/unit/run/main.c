@@ -3,12 +3,10 @@
 
 int main(int argc, char **argv)
 {
-    const struct check_suite suites[] = {{"outcome", outcome_cases},
-                                         {"throughput", throughput_cases},
-                                         {"experiment", experiment_cases},
-                                         {"training_cost", training_cost_cases},
-                                         {"fitting", fitting_cases},
-                                         {"client", client_cases},
-                                         {0}};
+    const struct check_suite suites[] = {
+        {"outcome", outcome_cases},       {"throughput", throughput_cases},
+        {"experiment", experiment_cases}, {"training_cost", training_cost_cases},
+        {"fitting", fitting_cases},       {"saving", saving_cases},
+        {"client", client_cases},         {0}};
     return check_main(argc, argv, suites);
 }

@@ -13,6 +13,7 @@ extern const struct check_case throughput_cases[];
 extern const struct check_case experiment_cases[];
 extern const struct check_case training_cost_cases[];
 extern const struct check_case fitting_cases[];
+extern const struct check_case saving_cases[];
 extern const struct check_case client_cases[];
 
 #endif

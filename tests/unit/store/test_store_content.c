@@ -143,11 +143,12 @@ static void test_schema(void)
     CHECK_INT(sql_int(path,
                       "SELECT count(*) FROM sqlite_schema AS t, pragma_table_info(t.name) AS"
                       " c WHERE t.type = 'table' AND NOT c.\"notnull\" AND c.name <> 'run_id'"),
-              9);
+              11);
     CHECK_INT(sql_int(path, "SELECT count(*) FROM pragma_table_info('run') WHERE NOT \"notnull\""
-                            " AND (name IN ('mfu', 'hfu', 'tflops_per_gpu') OR name LIKE"
+                            " AND (name IN ('mfu', 'hfu', 'tflops_per_gpu', 'goodput', "
+                            "'tokens_per_day') OR name LIKE"
                             " 'budget_%' OR name LIKE 'cost_%')"),
-              9);
+              11);
     /* Every column of every table and view has a unit and a meaning, and no other is described. */
     CHECK_INT(sql_int(path, "SELECT count(*) FROM sqlite_schema AS t, pragma_table_info(t.name) AS"
                             " c LEFT JOIN meta ON table_name = t.name AND column_name = c.name"
@@ -167,8 +168,8 @@ static void test_values(void)
     fixture_init(&fixture);
     fixture_fill(&fixture, 1);
     const char *path = fixture.path;
-    /* 61 scalars, 12 of them texts; HFU is undefined and has no row. */
-    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 61 - 12 - 1);
+    /* 66 scalars, 12 of them texts; HFU and goodput are undefined and have no row. */
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 66 - 12 - 2);
     CHECK_INT(sql_int(path, "SELECT count(*) FROM metric WHERE name = 'step_time_s' AND"
                             " value = 2.385 AND unit = 's'"),
               1);

@@ -107,8 +107,9 @@ static void make_old(struct fixture *fixture)
 static void test_previous_file(void)
 {
     static const char *const later[] = {
-        "tokens_per_day",   "cost_per_gpu_hour", "budget_tokens",          "budget_days",
-        "budget_gpu_hours", "budget_cost",       "cost_per_billion_tokens"};
+        "tokens_per_day",   "cost_per_gpu_hour", "budget_tokens",           "budget_days",
+        "budget_gpu_hours", "budget_cost",       "cost_per_billion_tokens", "goodput",
+        "checkpoint_bytes"};
     struct fixture fixture;
     struct outcome outcome;
     const char *reason = NULL;
