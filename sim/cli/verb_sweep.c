@@ -69,7 +69,8 @@ static bool show_progress(void *context, const struct sweep_progress *progress)
         struct strbuf line = {0};
         describe(screen, progress, &line);
         if (screen->is_terminal)
-            fprintf(stderr, "\r\033[K%.*s", 200, line.text);
+            /* One line, whatever its length: no wrapping meanwhile. */
+            fprintf(stderr, "\r\033[?7l%s\033[K\033[?7h", line.text);
         else
             fprintf(stderr, "%s\n", line.text);
         screen->has_line = screen->is_terminal;

@@ -35,7 +35,8 @@ struct pool_caller {
     int64_t (*next)(void *context);
     /* The answer of a task; valid during the call. */
     void (*answered)(void *context, int64_t position, const char *bytes, size_t count);
-    /* The worker ended with this task; `reason`: "killed by signal 9 (Killed)". */
+    /* The worker ended with this task; `reason`: "the worker was killed by signal 9 (Killed)", and
+       the first line of what it wrote to standard error: ": out of memory (…)". */
     void (*lost)(void *context, int64_t position, const char *reason);
     /* Now and then, at least five times a second. False: give out nothing more. */
     bool (*goes_on)(void *context);

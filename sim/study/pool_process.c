@@ -1,9 +1,11 @@
 /* study/pool_process.c: workers that are forked copies of the caller, a pipe each way; see pool.h.
    The parent never blocks on one: the tasks ahead of it fit into a pipe, and it reads only what
    poll says is there. */
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -17,6 +19,7 @@ struct process {
     pid_t pid;    /* 0: none */
     int tasks_fd; /* the parent's end, as the other */
     int answers_fd;
+    FILE *words; /* what it writes to standard error; NULL: that goes where ours goes */
 };
 
 struct processes {
@@ -60,10 +63,12 @@ static bool write_all(int fd, const void *bytes, size_t count)
 }
 
 /* Never returns, and leaves nothing of the parent's behind: no stream is flushed twice. */
-__attribute__((noreturn)) static void worker_live(const struct pool *pool, int tasks_fd,
-                                                  int answers_fd)
+__attribute__((noreturn)) static void worker_live(const struct pool *pool, FILE *words,
+                                                  int tasks_fd, int answers_fd)
 {
     const struct processes *processes = pool->own;
+    if (words != NULL)
+        (void)dup2(fileno(words), STDERR_FILENO);
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         (void)signal(ignored[i], SIG_IGN);
@@ -89,6 +94,18 @@ __attribute__((noreturn)) static void worker_live(const struct pool *pool, int t
 
 /* ---- in the parent ------------------------------------------------------------------------ */
 
+/* The file for a worker's words, empty. */
+static FILE *renew_words(FILE *words)
+{
+    if (words == NULL)
+        return tmpfile();
+    rewind(words);
+    if (ftruncate(fileno(words), 0) == 0)
+        return words;
+    (void)fclose(words);
+    return tmpfile();
+}
+
 static enum status process_start(struct pool *pool, int32_t number, struct diag *diag)
 {
     struct processes *processes = pool->own;
@@ -98,19 +115,20 @@ static enum status process_start(struct pool *pool, int32_t number, struct diag 
         diag_world(diag, "cannot make a pipe to a worker: %s", strerror(errno));
         return STATUS_WORLD;
     }
+    FILE *words = renew_words(processes->items[number].words);
     const bool has_pipes = pipe(answers) == 0;
     const pid_t pid = has_pipes ? fork() : -1;
     if (pid == 0) {
         (void)close(tasks[1]);
         (void)close(answers[0]);
-        worker_live(pool, tasks[0], answers[1]);
+        worker_live(pool, words, tasks[0], answers[1]);
     }
     const int error = errno;
     (void)close(tasks[0]);
     if (has_pipes)
         (void)close(answers[1]);
     if (pid > 0) {
-        processes->items[number] = (struct process){pid, tasks[1], answers[0]};
+        processes->items[number] = (struct process){pid, tasks[1], answers[0], words};
         pool->workers[number].is_up = true;
         return STATUS_OK;
     }
@@ -133,13 +151,32 @@ static int process_end(struct process *process)
     return how;
 }
 
-static const char *describe_end(struct arena *arena, int how)
+/* The first line that says something, without its "error: ": what it found out of memory, or which
+   assumption of ours broke; empty: nothing was said. */
+static const char *last_words(struct arena *arena, FILE *words)
 {
+    static const char prefix[] = "error: ";
+    char text[1024];
+    if (words == NULL)
+        return "";
+    rewind(words);
+    text[fread(text, 1, sizeof(text) - 1, words)] = '\0';
+    const char *line = text;
+    while (*line != '\0' && isalnum((unsigned char)*line) == 0 && *line != '.' && *line != '/')
+        line++;
+    if (strncmp(line, prefix, sizeof(prefix) - 1) == 0)
+        line += sizeof(prefix) - 1;
+    return *line == '\0' ? "" : arena_printf(arena, ": %.*s", (int)strcspn(line, "\n"), line);
+}
+
+static const char *describe_end(struct arena *arena, int how, FILE *words)
+{
+    const char *said = last_words(arena, words);
     if (WIFSIGNALED(how))
-        return arena_printf(arena, "the worker was killed by signal %d (%s)", WTERMSIG(how),
-                            strsignal(WTERMSIG(how)));
-    return arena_printf(arena, "the worker ended with exit code %d",
-                        WIFEXITED(how) ? WEXITSTATUS(how) : -1);
+        return arena_printf(arena, "the worker was killed by signal %d (%s)%s", WTERMSIG(how),
+                            strsignal(WTERMSIG(how)), said);
+    return arena_printf(arena, "the worker ended with exit code %d%s",
+                        WIFEXITED(how) ? WEXITSTATUS(how) : -1, said);
 }
 
 static void process_give(struct pool *pool, int32_t number, const struct task *task)
@@ -151,9 +188,12 @@ static void process_give(struct pool *pool, int32_t number, const struct task *t
 static void process_end_all(struct pool *pool)
 {
     struct processes *processes = pool->own;
-    for (int32_t i = 0; i < pool->count; i++)
+    for (int32_t i = 0; i < pool->count; i++) {
         if (processes->items[i].pid > 0)
             (void)process_end(&processes->items[i]);
+        if (processes->items[i].words != NULL)
+            (void)fclose(processes->items[i].words);
+    }
 }
 
 static void listen_to(struct pool_round *round, struct pool *pool, int32_t number)
@@ -169,7 +209,7 @@ static void listen_to(struct pool_round *round, struct pool *pool, int32_t numbe
         return;
     }
     const int how = process_end(process);
-    pool_bury(round, number, describe_end(&scratch, how));
+    pool_bury(round, number, describe_end(&scratch, how, process->words));
     arena_release(&scratch);
 }
 

@@ -23,52 +23,24 @@ static const char *const mpirun[] = {FSDPSIM_MPIRUN, "--oversubscribe", "-np", "
 static const char *const recovering[] = {
     FSDPSIM_MPIRUN, "--oversubscribe", "--enable-recovery", "-np", "3", NULL};
 
-struct job {
-    struct site site;
-    const char *log;
-};
-
-static void job_init(struct job *job, int64_t points)
+static pid_t job_start(const struct site *job, const char *const *launcher, const char *const *more)
 {
-    site_init(&job->site, points);
-    job->log = arena_printf(&job->site.arena, "%s/log", job->site.folder);
+    return site_start(job, launcher, FSDPSIM_MPI_PROGRAM, job->db, job->csv, job->log, more);
 }
 
-static void job_release(struct job *job)
-{
-    (void)unlink(job->log);
-    site_release(&job->site);
-}
-
-static pid_t job_start(const struct job *job, const char *const *launcher, const char *const *more)
-{
-    return site_start(&job->site, launcher, FSDPSIM_MPI_PROGRAM, job->site.db, job->site.csv,
-                      job->log, more);
-}
-
-static int job_run(const struct job *job, const char *const *launcher, const char *const *more)
+static int job_run(const struct site *job, const char *const *launcher, const char *const *more)
 {
     return process_finish(job_start(job, launcher, more));
 }
 
-static void check_said(struct job *job, const char *part)
-{
-    struct diag diag;
-    struct strbuf text = {0};
-    diag_init(&diag, &job->site.arena);
-    if (CHECK_INT(strbuf_read_file(&text, job->log, 1 << 20, &diag), 0))
-        CHECK_CONTAINS(text.text != NULL ? text.text : "", part);
-    strbuf_release(&text);
-}
-
 /* Until so many runs are stored, or it has ended; false: the latter, or it takes too long. */
-static bool wait_for_runs(const struct job *job, int64_t runs)
+static bool wait_for_runs(const struct site *job, int64_t runs)
 {
     const double end_s = site_now_s() + 60;
     struct stat about;
     while (site_now_s() < end_s) {
-        if (stat(job->site.db, &about) == 0 && about.st_size > 0 &&
-            sql_int(job->site.db, "SELECT count(*) FROM run") >= runs)
+        if (stat(job->db, &about) == 0 && about.st_size > 0 &&
+            sql_int(job->db, "SELECT count(*) FROM run") >= runs)
             return true;
         site_wait_s(0.01);
     }
@@ -81,49 +53,48 @@ static bool wait_for_runs(const struct job *job, int64_t runs)
 static void test_same_table(void)
 {
     static const char *const detail[] = {"--detail", NULL};
-    struct job job;
-    job_init(&job, FEW);
+    struct site job;
+    site_init(&job, FEW);
     CHECK_INT(job_run(&job, mpirun, detail), 0);
-    site_check_complete(&job.site, job.site.db);
-    CHECK_TRUE(sql_int(job.site.db, "SELECT count(DISTINCT run_id) FROM memory_unit") == FEW);
-    check_said(&job, "60 points: 60 played, 0 stored before");
+    site_check_complete(&job, job.db);
+    CHECK_TRUE(sql_int(job.db, "SELECT count(DISTINCT run_id) FROM memory_unit") == FEW);
+    site_check_said(&job, "60 points: 60 played, 0 stored before");
     CHECK_INT(job_run(&job, mpirun, NULL), 0);
-    site_check_complete(&job.site, job.site.db);
-    check_said(&job, "60 points: 0 played, 60 stored before");
-    job_release(&job);
+    site_check_complete(&job, job.db);
+    site_check_said(&job, "60 points: 0 played, 60 stored before");
+    site_release(&job);
 }
 
 /* Without mpirun it is one rank, which plays by processes. */
 static void test_alone(void)
 {
     static const char *const two_jobs[] = {"-j", "2", NULL};
-    struct job job;
-    job_init(&job, FEW);
+    struct site job;
+    site_init(&job, FEW);
     CHECK_INT(job_run(&job, NULL, two_jobs), 0);
-    site_check_complete(&job.site, job.site.db);
-    job_release(&job);
+    site_check_complete(&job, job.db);
+    site_release(&job);
 }
 
 /* What was stored stays as it is, and the rerun does the rest. */
-static void check_rest(struct job *job)
+static void check_rest(struct site *job)
 {
-    struct site *site = &job->site;
-    site_check_sound(site->db);
-    const int64_t last = sql_int(site->db, "SELECT ifnull(max(id), 0) FROM run");
-    const char *stored = site_runs_text(&site->arena, site->db, last);
+    site_check_sound(job->db);
+    const int64_t last = sql_int(job->db, "SELECT ifnull(max(id), 0) FROM run");
+    const char *stored = site_runs_text(&job->arena, job->db, last);
     CHECK_INT(job_run(job, mpirun, NULL), 0);
-    check_said(job, arena_printf(&site->arena,
-                                 "1500 points: %" PRId64 " played, %" PRId64 " stored before",
-                                 POINTS - last, last));
-    site_check_complete(site, site->db);
-    CHECK_TEXT(site_runs_text(&site->arena, site->db, last), stored);
+    site_check_said(job, arena_printf(&job->arena,
+                                      "1500 points: %" PRId64 " played, %" PRId64 " stored before",
+                                      POINTS - last, last));
+    site_check_complete(job, job->db);
+    CHECK_TEXT(site_runs_text(&job->arena, job->db, last), stored);
 }
 
 /* mpirun ends all ranks when one is killed: rank 0 stores what it has. */
 static void kill_rank(int64_t number, int victim, double share)
 {
-    struct job job;
-    job_init(&job, POINTS);
+    struct site job;
+    site_init(&job, POINTS);
     check_context("kill %" PRId64 ": rank %d after %.0f %%", number, victim, 100 * share);
     const pid_t pid = job_start(&job, mpirun, NULL);
     CHECK_TRUE(wait_for_runs(&job, 1 + (int64_t)(share * POINTS)));
@@ -133,7 +104,7 @@ static void kill_rank(int64_t number, int victim, double share)
     const int code = process_finish(pid);
     CHECK_TRUE(code == 0 || code == 128 + SIGKILL);
     check_rest(&job);
-    job_release(&job);
+    site_release(&job);
     check_context(NULL);
 }
 
@@ -152,30 +123,30 @@ static void test_kills(void)
 /* The process by which a rank plays is killed: the point is tried again, nothing else happens. */
 static void test_player_killed(void)
 {
-    struct job job;
-    job_init(&job, POINTS);
+    struct site job;
+    site_init(&job, POINTS);
     const pid_t pid = job_start(&job, mpirun, NULL);
     CHECK_TRUE(wait_for_runs(&job, 10));
     const pid_t player = child_of(child_of(pid, ranks_name, 2), ranks_name, 0);
     CHECK_TRUE(player > 0 && kill(player, SIGKILL) == 0);
     CHECK_INT(process_finish(pid), 0);
-    site_check_complete(&job.site, job.site.db);
-    job_release(&job);
+    site_check_complete(&job, job.db);
+    site_release(&job);
 }
 
 /* Where mpirun lets the job outlive a rank, the others play what it had: ended, or silent. */
 static void outlive(int signal_number)
 {
-    struct job job;
-    job_init(&job, POINTS);
+    struct site job;
+    site_init(&job, POINTS);
     const pid_t pid = job_start(&job, recovering, NULL);
     CHECK_TRUE(wait_for_runs(&job, 10));
     const pid_t rank = child_of(pid, ranks_name, 1);
     CHECK_TRUE(rank > 0 && kill(rank, signal_number) == 0);
     (void)process_finish(pid);
-    site_check_complete(&job.site, job.site.db);
-    check_said(&job, "1500 points: 1500 played");
-    job_release(&job);
+    site_check_complete(&job, job.db);
+    site_check_said(&job, "1500 points: 1500 played");
+    site_release(&job);
 }
 
 static void test_outlives_a_rank(void)
@@ -193,15 +164,15 @@ static void test_outlives_a_silent_rank(void)
 /* mpirun passes SIGUSR1 on: what is given out is finished, exit 75. */
 static void test_asked_to_stop(void)
 {
-    struct job job;
-    job_init(&job, POINTS);
+    struct site job;
+    site_init(&job, POINTS);
     const pid_t pid = job_start(&job, mpirun, NULL);
     CHECK_TRUE(wait_for_runs(&job, 1));
     CHECK_INT(kill(pid, SIGUSR1), 0);
     CHECK_INT(process_finish(pid), 75);
-    check_said(&job, "of 1500 points are done; the same command goes on from there");
+    site_check_said(&job, "of 1500 points are done; the same command goes on from there");
     check_rest(&job);
-    job_release(&job);
+    site_release(&job);
 }
 
 /* Said once, not by each rank. */
@@ -215,20 +186,20 @@ static void test_refusals(void)
         {{"--shard", "9/8", NULL}, "error: '--shard 9/8' is not a shard"},
         {{"--nonsense", NULL}, "error: unknown option '--nonsense'"},
     };
-    struct job job;
-    job_init(&job, FEW);
+    struct site job;
+    site_init(&job, FEW);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         struct diag diag;
         struct strbuf text = {0};
         CHECK_INT(job_run(&job, mpirun, refusals[i].more), 2);
-        diag_init(&diag, &job.site.arena);
+        diag_init(&diag, &job.arena);
         CHECK_INT(strbuf_read_file(&text, job.log, 1 << 20, &diag), 0);
         CHECK_CONTAINS(text.text, refusals[i].says);
         const char *once = strstr(text.text, "error:");
         CHECK_TRUE(once != NULL && strstr(once + 1, "error:") == NULL);
         strbuf_release(&text);
     }
-    job_release(&job);
+    site_release(&job);
 }
 
 int main(int argc, char **argv)

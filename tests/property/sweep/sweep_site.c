@@ -83,6 +83,16 @@ pid_t site_start(const struct site *site, const char *const *launcher, const cha
     return pid;
 }
 
+pid_t words_start(const char *const *words)
+{
+    const char *copy[WORDS_MAX] = {NULL};
+    (void)add_words(copy, 0, words);
+    const pid_t pid = fork();
+    if (pid == 0)
+        become(copy, "/dev/null", NULL);
+    return pid;
+}
+
 pid_t sweep_start(const struct site *site, const char *db, const char *csv, const char *const *more)
 {
     return site_start(site, NULL, FSDPSIM_PROGRAM, db, csv, "/dev/null", more);
@@ -238,15 +248,15 @@ const char *site_runs_text(struct arena *arena, const char *db, int64_t last)
                                  last));
 }
 
-void site_init(struct site *site, int64_t points)
+void site_init_swept(struct site *site, const char *swept, int64_t points)
 {
     static const char *const one_job[] = {"-j", "1", NULL};
-    *site = (struct site){.folder = "/tmp/fsdpsim_sweep.XXXXXX", .points = points};
+    *site = (struct site){.folder = "/tmp/fsdpsim_sweep.XXXXXX", .points = points, .swept = swept};
     CHECK_TRUE(mkdtemp(site->folder) != NULL);
     site->db = arena_printf(&site->arena, "%s/runs.db", site->folder);
     site->csv = arena_printf(&site->arena, "%s/table.csv", site->folder);
     site->expected = arena_printf(&site->arena, "%s/expected.csv", site->folder);
-    site->swept = arena_printf(&site->arena, "train.seq_len=range(1,%" PRId64 ",1)", points + 1);
+    site->log = arena_printf(&site->arena, "%s/log", site->folder);
     const double start_s = site_now_s();
     CHECK_INT(sweep_run_in(site, site->db, site->expected, one_job), 0);
     site->undisturbed_s = site_now_s() - start_s;
@@ -254,11 +264,31 @@ void site_init(struct site *site, int64_t points)
     site_remove_db(site->db);
 }
 
+void site_init(struct site *site, int64_t points)
+{
+    struct arena arena = {0};
+    site_init_swept(site, arena_printf(&arena, "train.seq_len=range(1,%" PRId64 ",1)", points + 1),
+                    points);
+    site->swept = arena_strdup(&site->arena, site->swept);
+    arena_release(&arena);
+}
+
+void site_check_said(struct site *site, const char *part)
+{
+    struct diag diag;
+    struct strbuf text = {0};
+    diag_init(&diag, &site->arena);
+    if (CHECK_INT(strbuf_read_file(&text, site->log, 1 << 20, &diag), STATUS_OK))
+        CHECK_CONTAINS(text.text != NULL ? text.text : "", part);
+    strbuf_release(&text);
+}
+
 void site_release(struct site *site)
 {
     site_remove_db(site->db);
     (void)unlink(site->csv);
     (void)unlink(site->expected);
+    (void)unlink(site->log);
     CHECK_INT(rmdir(site->folder), 0);
     arena_release(&site->arena);
 }

@@ -15,12 +15,15 @@ struct site {
     struct arena arena;
     char folder[64];
     const char *db, *csv, *expected; /* expected: the table of an undisturbed sweep */
-    int64_t points;                  /* of train.seq_len = 1, 2, … */
-    const char *swept;
+    const char *log;                 /* messages */
+    int64_t points;
+    const char *swept; /* "train.seq_len=range(1,241,1)" */
     double undisturbed_s;
 };
 
 /* Sweeps once, undisturbed, for the expected table; the database is then gone again. */
+void site_init_swept(struct site *site, const char *swept, int64_t points);
+/* train.seq_len = 1, 2, …, points */
 void site_init(struct site *site, int64_t points);
 void site_release(struct site *site);
 
@@ -32,6 +35,8 @@ pid_t site_start(const struct site *site, const char *const *launcher, const cha
 /* fsdpsim, with `more`. */
 pid_t sweep_start(const struct site *site, const char *db, const char *csv,
                   const char *const *more);
+/* Any program, by its words. */
+pid_t words_start(const char *const *words);
 /* Waits; the exit code, or 128 + the signal. */
 int process_finish(pid_t pid);
 /* Starts and waits. */
@@ -47,6 +52,7 @@ int64_t site_setting(const char *name, int64_t otherwise);
 /* Of the first row; -1: none, or no such table. */
 int64_t sql_int(const char *db, const char *sql);
 bool is_same_text(const char *path_a, const char *path_b);
+void site_check_said(struct site *site, const char *part); /* in the log */
 /* Sound, and no run twice. */
 void site_check_sound(const char *db);
 /* Sound, every point done and answered by one run, the table as expected. */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/philox.h"
-#include "check.h"
 #include "sweep_site.h"
+#include "sweep_tests.h"
 
 enum { POINTS = 240 };
 
@@ -153,16 +153,11 @@ static void test_no_room(void)
     site_release(&site);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct check_case cases[] = {
-        {"killed at random times", test_kills},
-        {"two sweeps at once", test_two_at_once},
-        {"any workers, shards, resumes", test_same_table},
-        {"asked to stop", test_asked_to_stop},
-        {"no room in the file", test_no_room},
-        {0},
-    };
-    const struct check_suite suites[] = {{"sweep", cases}, {0}};
-    return check_main(argc, argv, suites);
-}
+const struct check_case sweep_kill_cases[] = {
+    {"killed at random times", test_kills},
+    {"two sweeps at once", test_two_at_once},
+    {"any workers, shards, resumes", test_same_table},
+    {"asked to stop", test_asked_to_stop},
+    {"no room in the file", test_no_room},
+    {0},
+};

@@ -1,5 +1,7 @@
 /* tests/unit/study/test_pool.c: worker processes: every task once, whatever becomes of workers. */
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -7,7 +9,7 @@
 #include "study/pool.h"
 #include "study_tests.h"
 
-enum { TASKS = 500, KIND = 7 };
+enum { TASKS = 500, KIND = 7, CRASH_WITH_WORDS = 300, CRASH_SILENT };
 
 struct tally {
     int64_t next, count;
@@ -26,6 +28,11 @@ static void work(void *context, uint32_t kind, int64_t position, struct strbuf *
         _exit(9);
     if (position == 41)
         _exit(3);
+    if (position == CRASH_WITH_WORDS || position == CRASH_SILENT) {
+        if (position == CRASH_WITH_WORDS)
+            (void)dprintf(STDERR_FILENO, "\n==\nerror: out of patience\nmore\n");
+        abort();
+    }
     if (position == 170)
         (void)kill(getpid(), SIGKILL);
     for (int64_t i = 0; i < 3 + position; i++)
@@ -90,10 +97,11 @@ static void test_workers_that_end(void)
     for (int32_t workers = 1; workers <= 3; workers++) {
         struct tally tally = {.count = TASKS};
         run(&tally, workers);
-        CHECK_INT(tally.answered, TASKS - 2);
+        CHECK_INT(tally.answered, TASKS - 4);
         for (int i = 0; i < TASKS; i++) {
-            CHECK_INT(tally.seen[i], i != 41 && i != 170);
-            CHECK_INT(tally.lost[i], i == 41 || i == 170);
+            const bool ends = i == 41 || i == 170 || i == CRASH_WITH_WORDS || i == CRASH_SILENT;
+            CHECK_INT(tally.seen[i], !ends);
+            CHECK_INT(tally.lost[i], ends);
         }
         arena_release(&tally.arena);
     }
@@ -107,6 +115,14 @@ static void test_reasons(void)
     tally = (struct tally){.next = 170, .count = 171, .arena = tally.arena};
     run(&tally, 1);
     CHECK_TEXT(tally.reason, "the worker was killed by signal 9 (Killed)");
+    /* What it wrote to standard error, but nothing of the one before it. */
+    tally = (struct tally){.next = CRASH_WITH_WORDS, .count = CRASH_SILENT, .arena = tally.arena};
+    run(&tally, 1);
+    CHECK_TEXT(tally.reason, "the worker was killed by signal 6 (Aborted): out of patience");
+    tally =
+        (struct tally){.next = CRASH_WITH_WORDS, .count = CRASH_SILENT + 1, .arena = tally.arena};
+    run(&tally, 1);
+    CHECK_TEXT(tally.reason, "the worker was killed by signal 6 (Aborted)");
     arena_release(&tally.arena);
 }
 
