@@ -40,6 +40,7 @@ struct options {
     int64_t depth;            /* 0: not given */
     bool is_markdown;
     const char *svg;                         /* NULL: no picture */
+    const char *torchtitan_log;              /* NULL: none */
     const char *update;                      /* a folder of results; NULL: none */
     int64_t limit;                           /* 0: not given */
     const char *source;                      /* part of a name, NULL: all */

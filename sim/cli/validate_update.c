@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 #include "cli/new_file.h"
+#include "cli/validate_store.h"
 #include "report/report_comm_tables.h"
 #include "report/report_kernels.h"
 #include "report/report_models.h"
@@ -101,6 +102,8 @@ enum exit_code validate_update(struct command *command, const char *folder)
         status = write_file(command, all, folder, "measured/spread.csv", write_spread);
     if (status == STATUS_OK)
         status = play_runs(command, all);
+    if (status == STATUS_OK)
+        status = validate_store(command, &all->runs);
     if (status == STATUS_OK)
         status = write_file(command, all, folder, "measured/index.csv", write_index);
     if (status == STATUS_OK)

@@ -6,6 +6,8 @@
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/new_file.h"
+#include "cli/validate_log.h"
+#include "cli/validate_store.h"
 #include "cli/validate_update.h"
 #include "report/report_comm_tables.h"
 #include "report/report_kernels.h"
@@ -126,6 +128,8 @@ static enum status write_runs(struct command *command, const char *path, FILE *f
         status = validate_series_load(&command->arena, &validation, &series, &command->diag);
     if (status == STATUS_OK)
         status = write_picture(command, &validation);
+    if (status == STATUS_OK)
+        status = validate_store(command, &validation);
     if (status != STATUS_OK)
         return status;
     if (options->is_json)
@@ -224,6 +228,10 @@ enum exit_code verb_validate(struct command *command)
     const char *const first = command->arguments.count > 0 ? command->arguments.items[0] : NULL;
     if (options->is_json && options->is_markdown)
         return command_refuse(command, NULL, "'--json' and '--markdown' exclude each other");
+    if (options->is_unstored && options->db != NULL)
+        return command_refuse(command, NULL, "'--no-db' does not go with '--db'");
+    if (options->torchtitan_log != NULL)
+        return validate_log(command);
     if (text_equal(first, "collectives"))
         return validate_collectives(command);
     if (has_log_option(options))

@@ -200,9 +200,14 @@ const struct verb verb_table[] = {
          "explained by one\n"
          "setting. What the tables ran on follows from rules in results/collectives/machines.yaml "
          "and --facts.\n"
-         "'all': every part, as results/accuracy.md has them.\n",
-     .examples = {{"fsdpsim validate --source torchtitan --limit 5",
-                   "one source, its worst five rows"},
+         "'all': every part, as results/accuracy.md has them; --update RESULTS writes the files.\n"
+         "--torchtitan-log FILE CONFIG: the training log of a run of yours beside what is "
+         "predicted "
+         "for\n"
+         "CONFIG: medians of the steps after the 10th over all ranks.\n"
+         "Training runs are stored in the results database (tables validation, validation_row).\n",
+     .examples = {{"fsdpsim validate --torchtitan-log train.log mine.yaml",
+                   "a run of yours beside its prediction"},
                   {"fsdpsim validate my_runs.csv --facts mine.yaml --json", "runs of your own"}},
      .min_arguments = 0,
      .max_arguments = -1,

@@ -3,7 +3,8 @@
  *
  * Tables: run (one row a run, a column per outcome metric), run_config (run, key, value, origin),
  * metric (name, value, unit of every number of a run), unit_time, collective, link_use,
- * memory_peak; sweep, sweep_point (store_sweep.h); view v_runs is what pandas wants: run and its
+ * memory_peak; sweep, sweep_point (store_sweep.h); validation, validation_row
+ * (store_validation.h); view v_runs is what pandas wants: run and its
  * configuration flat. application_id and user_version are set; one transaction per batch; WAL on
  * local disks, a rollback journal otherwise; at close the file stands alone (no -wal left). A
  * killed process loses at most the batch in flight.
@@ -23,8 +24,8 @@
 #include "base/diag.h"
 #include "run/outcome.h"
 
-/* 2: memory by unit. 3: sweeps. 4: money, more views. An older file can be read, and is brought up
-   when written to. */
+/* 2: memory by unit. 3: sweeps. 4: money, validations, more views. An older file can be read, and
+   is brought up when written to. */
 enum { STORE_SCHEMA_VERSION = 4 };
 
 struct store;

@@ -46,6 +46,10 @@ struct store {
 MUST_CHECK enum status store_open_within(const char *path, enum store_mode mode, int busy_ms,
                                          struct store **store, struct diag *diag);
 
+/* Columns as they are defined, each after a comma; the tables of validations. */
+void store_add_definitions(struct strbuf *sql, const struct metric *columns);
+void store_add_validation_tables(struct strbuf *sql);
+
 /* Creates all tables of an empty database, inside the caller's transaction. */
 MUST_CHECK enum status store_create_schema(struct store *store, struct diag *diag);
 
@@ -62,6 +66,7 @@ void store_add_meta(struct meta_writer *meta, const char *table, const char *col
 void store_add_meta_columns(struct meta_writer *meta, const char *table,
                             const struct metric *columns);
 void store_add_view_meta(struct meta_writer *meta);
+void store_add_validation_meta(struct meta_writer *meta);
 
 /* An error that says which runs there are. */
 enum status store_no_such_run(struct store *store, int64_t id, struct diag *diag);

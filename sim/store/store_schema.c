@@ -156,7 +156,7 @@ static void add_column(struct strbuf *sql, const struct metric *column)
     }
 }
 
-static void add_columns(struct strbuf *sql, const struct metric *columns)
+void store_add_definitions(struct strbuf *sql, const struct metric *columns)
 {
     for (const struct metric *column = columns; column->name != NULL; column++)
         add_column(sql, column);
@@ -175,18 +175,18 @@ static void add_child_table(struct strbuf *sql, const struct store_table *table)
                   table->name);
     if (is_list(table))
         strbuf_add(sql, ",\n position INTEGER NOT NULL");
-    add_columns(sql, table->columns);
+    store_add_definitions(sql, table->columns);
     strbuf_printf(sql, ",\n PRIMARY KEY (run_id, %s)\n) STRICT, WITHOUT ROWID;\n", table->key);
 }
 
 static void add_sweep_tables(struct strbuf *sql)
 {
     strbuf_add(sql, "CREATE TABLE sweep (\n id INTEGER NOT NULL PRIMARY KEY");
-    add_columns(sql, sweep_columns);
+    store_add_definitions(sql, sweep_columns);
     strbuf_add(sql, ",\n UNIQUE (definition_hash)\n) STRICT;\n"
                     "CREATE TABLE sweep_point (\n sweep_id INTEGER NOT NULL REFERENCES sweep (id)"
                     " ON DELETE CASCADE,\n position INTEGER NOT NULL");
-    add_columns(sql, point_columns);
+    store_add_definitions(sql, point_columns);
     /* The one reference that may be missing: of a point without a run. */
     strbuf_add(sql,
                ",\n run_id INTEGER REFERENCES run (id) ON DELETE SET NULL,\n"
@@ -253,6 +253,7 @@ static int write_meta(sqlite3_stmt *insert)
     store_add_meta(&meta, "sweep_point", "config_hash", "text",
                    "as in run; empty: it never had one");
     store_add_meta(&meta, "sweep_point", "run_id", "count", "run.id; NULL: not played");
+    store_add_validation_meta(&meta);
     add_meta_point(&meta, "v_sweep");
     add_meta_run(&meta, "v_sweep");
     add_meta_run(&meta, "v_runs");
@@ -284,12 +285,13 @@ enum status store_create_schema(struct store *store, struct diag *diag)
                " unit TEXT NOT NULL,\n help TEXT NOT NULL,\n"
                " PRIMARY KEY (table_name, column_name)\n) STRICT, WITHOUT ROWID;\n"
                "CREATE TABLE run (\n id INTEGER NOT NULL PRIMARY KEY");
-    add_columns(&sql, store_run_columns);
-    add_columns(&sql, outcome_metrics);
+    store_add_definitions(&sql, store_run_columns);
+    store_add_definitions(&sql, outcome_metrics);
     strbuf_add(&sql, "\n) STRICT;\nCREATE INDEX run_by_config ON run (config_hash);\n");
     for (int i = 0; i < STORE_TABLE_COUNT; i++)
         add_child_table(&sql, &store_tables[i]);
     add_sweep_tables(&sql);
+    store_add_validation_tables(&sql);
     store_add_views(&sql);
     enum status status = store_exec(store, "create", sql.text, diag);
     if (status == STATUS_OK)
@@ -327,6 +329,8 @@ static void add_upgrade(struct store *store, struct strbuf *sql)
     }
     if (!store_has_column(store, "sweep", "id"))
         add_sweep_tables(sql);
+    if (!store_has_column(store, "validation", "id"))
+        store_add_validation_tables(sql);
     store_drop_views(sql);
     strbuf_add(sql, "DELETE FROM meta;\n");
     store_add_views(sql);

@@ -16,6 +16,7 @@ extern const struct check_case store_merge_cases[];
 extern const struct check_case store_path_cases[];
 extern const struct check_case store_sweep_cases[];
 extern const struct check_case store_export_cases[];
+extern const struct check_case store_validation_cases[];
 
 struct fixture {
     struct arena arena;

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
                                          {"validate_shape", validate_shape_cases},
                                          {"advice", advice_cases},
                                          {"beside", beside_cases},
+                                         {"torchtitan_log", torchtitan_log_cases},
                                          {0}};
     return check_main(argc, argv, suites);
 }
