@@ -54,7 +54,9 @@ static struct text_line clean_line(struct arena *arena, const char *from, size_t
             k = end;
             continue;
         }
-        line.text[kept] = from[k] == '\0' ? ' ' : from[k];
+        line.text[kept] = from[k];
+        if (from[k] == '\0')
+            line.text[kept] = ' ';
         line.columns[kept++] = column;
         column += ((unsigned char)from[k] & 0xc0) != 0x80;
     }

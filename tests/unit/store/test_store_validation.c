@@ -4,45 +4,47 @@
 #include "store/store_validation.h"
 #include "store_fixture.h"
 
+#define NOTHING (double)NAN
+
+static const struct store_validation head = {
+    .csv = "mine.csv", .overrides = "train.compile=true", .rows = 2, .in_scope = 1};
+
+/* A run with a step time alone, and one that is out of scope. */
+static const struct store_validation_row rows[] = {{.line = 2,
+                                                    .n_gpus = 8,
+                                                    .label = "TT-001",
+                                                    .source = "lab's",
+                                                    .in_scope = true,
+                                                    .is_scored = true,
+                                                    .measured_step_time_s = 2.843,
+                                                    .predicted_step_time_s = 2.963,
+                                                    .step_time_error = 0.0422,
+                                                    .step_time_p5_s = 2.7,
+                                                    .step_time_p95_s = 3.2,
+                                                    .measured_memory_bytes = NOTHING,
+                                                    .predicted_memory_bytes = NOTHING,
+                                                    .memory_error = NOTHING,
+                                                    .measured_mfu = NOTHING,
+                                                    .predicted_mfu = NOTHING,
+                                                    .mfu_error = NOTHING},
+                                                   {.line = 3,
+                                                    .n_gpus = 64,
+                                                    .label = "b",
+                                                    .reason = "no GPU stated",
+                                                    .measured_step_time_s = NOTHING,
+                                                    .predicted_step_time_s = NOTHING,
+                                                    .step_time_error = NOTHING,
+                                                    .step_time_p5_s = NOTHING,
+                                                    .step_time_p95_s = NOTHING,
+                                                    .measured_memory_bytes = NOTHING,
+                                                    .predicted_memory_bytes = NOTHING,
+                                                    .memory_error = NOTHING,
+                                                    .measured_mfu = NOTHING,
+                                                    .predicted_mfu = NOTHING,
+                                                    .mfu_error = NOTHING}};
+
 static void test_rows(void)
 {
-    const double none = (double)NAN;
-    const struct store_validation head = {
-        .csv = "mine.csv", .overrides = "train.compile=true", .rows = 2, .in_scope = 1};
-    const struct store_validation_row rows[] = {
-        {.line = 2,
-         .n_gpus = 8,
-         .label = "TT-001",
-         .source = "lab's",
-         .in_scope = true,
-         .is_scored = true,
-         .measured_step_time_s = 2.843,
-         .predicted_step_time_s = 2.963,
-         .step_time_error = 0.0422,
-         .step_time_p5_s = 2.7,
-         .step_time_p95_s = 3.2,
-         .measured_memory_bytes = none,
-         .predicted_memory_bytes = none,
-         .memory_error = none,
-         .measured_mfu = none,
-         .predicted_mfu = none,
-         .mfu_error = none},
-        {.line = 3,
-         .n_gpus = 64,
-         .label = "b",
-         .reason = "no GPU stated",
-         .measured_step_time_s = none,
-         .predicted_step_time_s = none,
-         .step_time_error = none,
-         .step_time_p5_s = none,
-         .step_time_p95_s = none,
-         .measured_memory_bytes = none,
-         .predicted_memory_bytes = none,
-         .memory_error = none,
-         .measured_mfu = none,
-         .predicted_mfu = none,
-         .mfu_error = none},
-    };
     struct fixture fixture;
     fixture_init(&fixture);
     struct store *store = fixture_open(&fixture, STORE_WRITE);
