@@ -16,6 +16,14 @@ void block_activation(struct block *block, struct kernel_sink *sink, enum fusion
 /* ---- linear layers ------------------------------------------------------------------------ */
 
 /* Dynamic scaling of one operand to float8. */
+/* A rank casts what it then gives to the others. */
+static double cast_share(const struct block *block, const struct linear *linear, bool is_input)
+{
+    const bool is_exchanged = is_input != linear->is_row_parallel;
+    return is_exchanged && exchanges_float8(block->shape) ? (double)tensor_ranks(block->shape)
+                                                          : 1.0;
+}
+
 static void cast_fp8(struct block *block, struct kernel_sink *sink, const char *name,
                      const char *suffix, double elements)
 {
@@ -31,7 +39,7 @@ void linear_forward(struct block *block, const struct linear *linear)
         double inputs = (double)linear->inputs;
         if (!linear->shares_input || block->mode != FUSION_COMPILED)
             cast_fp8(block, &block->forward, linear->name, ".input",
-                     (double)linear->tokens * inputs);
+                     (double)linear->tokens * inputs / cast_share(block, linear, true));
         cast_fp8(block, &block->forward, linear->name, ".weight", (double)linear->outputs * inputs);
     }
     lora_dequantize(block, &block->forward, linear);
@@ -51,12 +59,50 @@ static void cast_fp8_grads(struct block *block, const struct linear *linear)
     double tokens = (double)linear->tokens, outputs = (double)linear->outputs;
     double inputs = (double)linear->inputs;
     struct kernel_sink *sink = &block->backward;
-    cast_fp8(block, sink, linear->name, ".output_grad", tokens * outputs);
+    cast_fp8(block, sink, linear->name, ".output_grad",
+             tokens * outputs / cast_share(block, linear, false));
     if (block->shape->float8 == FLOAT8_ROWWISE)
         cast_fp8(block, sink, linear->name, ".output_grad_t", tokens * outputs);
     cast_fp8(block, sink, linear->name, ".weight", outputs * inputs);
     if (!linear->shares_input || block->mode != FUSION_COMPILED)
         cast_fp8(block, sink, linear->name, ".input", tokens * inputs);
+}
+
+/* Megatron's column-parallel layer gathers its input again and reduces its gradient by itself. */
+static int32_t exchange_of_layer(struct block *block, const struct linear *linear, bool is_gather)
+{
+    const double elements = (double)linear->tokens * (double)linear->inputs;
+    struct kernel_sink *sink = &block->backward;
+    if (!exchanges_by_layer(block->shape) || linear->is_row_parallel)
+        return -1;
+    if (!is_gather)
+        return exchange_enter_backward(
+            sink, block->shape,
+            (struct exchanged){.name = join_names(block->arena, linear->name, ".input_grad.reduce"),
+                               .elements = elements});
+    if (!linear_keeps_input(block, linear))
+        return -1;
+    return exchange_enter(
+        sink, block->shape,
+        (struct exchanged){.name = join_names(block->arena, linear->name, ".input.gather"),
+                           .elements = elements});
+}
+
+static void weight_backward(struct block *block, const struct linear *linear)
+{
+    struct kernel_sink *sink = &block->backward;
+    emit_gemm(sink, join_names(block->arena, linear->name, ".weight_grad"),
+              (struct gemm_shape){.m = linear->outputs,
+                                  .n = linear->inputs,
+                                  .k = linear->tokens,
+                                  .is_fp8 = block->shape->float8 != FLOAT8_NONE});
+    if (linear->has_bias) {
+        struct fusion_size size = {.elements = (double)linear->tokens * (double)linear->outputs,
+                                   .weight_bytes =
+                                       (double)(block->element_bytes * linear->outputs)};
+        emit_op(sink, block->mode, FUSION_BIAS_GRAD,
+                join_names(block->arena, linear->name, ".bias_grad"), size);
+    }
 }
 
 void linear_backward(struct block *block, const struct linear *linear)
@@ -66,25 +112,18 @@ void linear_backward(struct block *block, const struct linear *linear)
     if (is_fp8)
         cast_fp8_grads(block, linear);
     lora_dequantize(block, sink, linear);
+    const int32_t gather = exchange_of_layer(block, linear, true);
     emit_gemm(
         sink, join_names(block->arena, linear->name, ".input_grad"),
         (struct gemm_shape){
             .m = linear->tokens, .n = linear->inputs, .k = linear->outputs, .is_fp8 = is_fp8});
-    if (lora_is_on(block->shape)) {
+    exchange_beside(sink, gather);
+    const int32_t reduce = exchange_of_layer(block, linear, false);
+    if (lora_is_on(block->shape))
         lora_backward(block, linear);
-        return;
-    }
-    emit_gemm(
-        sink, join_names(block->arena, linear->name, ".weight_grad"),
-        (struct gemm_shape){
-            .m = linear->outputs, .n = linear->inputs, .k = linear->tokens, .is_fp8 = is_fp8});
-    if (linear->has_bias) {
-        struct fusion_size size = {.elements = (double)linear->tokens * (double)linear->outputs,
-                                   .weight_bytes =
-                                       (double)(block->element_bytes * linear->outputs)};
-        emit_op(sink, block->mode, FUSION_BIAS_GRAD,
-                join_names(block->arena, linear->name, ".bias_grad"), size);
-    }
+    else
+        weight_backward(block, linear);
+    exchange_beside(sink, reduce);
 }
 
 /* ---- norms and residuals ------------------------------------------------------------------ */
@@ -96,10 +135,15 @@ static void tag_part(struct kernel_list *list, int32_t begin, const char *name)
         list->items[i].part = name;
 }
 
-int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows)
+int64_t norm_saved_bytes(const struct block *block, int64_t elements, int64_t rows)
 {
-    return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes,
-                                   block->tokens * width, rows, lora_is_on(block->shape));
+    return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes, elements,
+                                   rows, lora_is_on(block->shape));
+}
+
+static double stream_elements(const struct block *block)
+{
+    return (double)block->stream_tokens * (double)block->net->h;
 }
 
 static void norm(struct block *block, struct kernel_sink *sink, const char *name,
@@ -109,23 +153,39 @@ static void norm(struct block *block, struct kernel_sink *sink, const char *name
     enum fusion_op op = net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM;
     if (follows_residual)
         op = net->norm == NORM_RMS ? FUSION_RMS_NORM_RESIDUAL : FUSION_LAYER_NORM_RESIDUAL;
-    struct fusion_size size = {.elements = (double)block->tokens * (double)net->h,
-                               .tokens = (double)block->tokens,
+    struct fusion_size size = {.elements = stream_elements(block),
+                               .tokens = (double)block->stream_tokens,
                                .weight_bytes = (double)(block->element_bytes * net->h),
                                .reader_count = (double)reader_count};
     emit_op(sink, block->mode, op, name, size);
+}
+
+/* dtensor: each rank's gradient of a norm's weight is of its own tokens. */
+static void sum_norm_grads(struct block *block, const char *name)
+{
+    const int64_t tensors = block->net->traits.has_norm_bias ? 2 : 1;
+    if (sequence_ranks(block->shape) == 1 || !keeps_gathered(block->shape) ||
+        lora_is_on(block->shape))
+        return;
+    for (int64_t i = 0; i < tensors; i++)
+        exchange_sum(&block->backward, block->shape,
+                     join_names(block->arena, name, ".weight_grad.reduce"),
+                     (double)(block->net->h * block->element_bytes));
 }
 
 /* A norm's backward: the readers' gradients first, afterwards the residual's. */
 static void norm_backward(struct block *block, const char *name, int reader_count,
                           bool has_residual)
 {
-    double hidden = (double)block->tokens * (double)block->net->h;
+    double hidden = stream_elements(block);
     struct kernel_sink *sink = &block->backward;
     const int32_t begin = block->kind->backward.count;
+    if (tensor_ranks(block->shape) > 1 && keeps_gathered(block->shape))
+        reader_count = 1; /* summed before they were reduced */
     for (int i = 1; i < reader_count; i++)
         block_op(block, sink, FUSION_GRAD_SUM, "grad_sum", hidden);
     norm(block, sink, name, false, reader_count);
+    sum_norm_grads(block, name);
     if (has_residual)
         block_op(block, sink, FUSION_GRAD_SUM, "residual.grad_sum", hidden);
     tag_part(&block->kind->backward, begin, name);
@@ -134,7 +194,84 @@ static void norm_backward(struct block *block, const char *name, int reader_coun
 static void dropout(struct block *block, struct kernel_sink *sink, const char *name)
 {
     if (block->net->hidden_dropout > 0.0)
-        block_op(block, sink, FUSION_DROPOUT, name, (double)block->tokens * (double)block->net->h);
+        block_op(block, sink, FUSION_DROPOUT, name, stream_elements(block));
+}
+
+/* ---- the ends of a part --------------------------------------------------------------------- */
+
+static double part_elements(const struct block *block)
+{
+    return (double)block->tokens * (double)block->net->h;
+}
+
+static const char *part_name(struct block *block, const char *what)
+{
+    return tensor_ranks(block->shape) > 1 ? join_names(block->arena, block->prefix, what) : what;
+}
+
+bool part_is_async(const struct block *block)
+{
+    return block->shape->tensor_parallel.is_async;
+}
+
+/* What is gathered is a byte an element where casts come first. */
+static struct exchanged exchanged_of(struct block *block, const char *what, bool is_gathered)
+{
+    const bool is_narrow = is_gathered && exchanges_float8(block->shape);
+    return (struct exchanged){.name = part_name(block, what),
+                              .elements = part_elements(block) /
+                                          (is_narrow ? (double)block->element_bytes : 1.0),
+                              .is_piped = part_is_async(block)};
+}
+
+int32_t part_enter(struct block *block)
+{
+    return exchange_enter(&block->forward, block->shape, exchanged_of(block, "input.gather", true));
+}
+
+static int32_t leave(struct block *block)
+{
+    return exchange_leave(&block->forward, block->shape,
+                          exchanged_of(block, "output.reduce", false));
+}
+
+void part_write(struct block *block, const struct linear *linear)
+{
+    const int32_t reduce = part_is_async(block) ? leave(block) : -1;
+    linear_forward(block, linear);
+    exchange_beside(&block->forward, reduce);
+    if (!part_is_async(block))
+        (void)leave(block);
+    else /* what the others sent stands side by side */
+        emit_bytes(&block->forward, part_name(block, "output.sum"), KERNEL_ELEMENTWISE,
+                   part_elements(block) * (double)block->element_bytes *
+                       (1.0 + 1.0 / (double)tensor_ranks(block->shape)));
+}
+
+void part_write_backward(struct block *block, const struct linear *linear)
+{
+    const int32_t gather = exchange_leave_backward(&block->backward, block->shape,
+                                                   exchanged_of(block, "output_grad.gather", true));
+    linear_backward(block, linear);
+    if (part_is_async(block))
+        exchange_beside_product(&block->backward, gather);
+}
+
+/* The sum of what the readers of the input give, eager one by one, then over the ranks. */
+void part_enter_backward(struct block *block, int reader_count)
+{
+    struct kernel_sink *sink = &block->backward;
+    const double bytes = part_elements(block) * (double)block->element_bytes;
+    if (tensor_ranks(block->shape) == 1 || exchanges_by_layer(block->shape))
+        return;
+    if (block->mode == FUSION_COMPILED && reader_count > 1)
+        emit_bytes(sink, part_name(block, "grad_sum"), KERNEL_ELEMENTWISE,
+                   (double)(reader_count + 1) * bytes);
+    for (int i = 1; i < reader_count; i++)
+        block_op(block, sink, FUSION_GRAD_SUM, part_name(block, "grad_sum"), part_elements(block));
+    (void)exchange_enter_backward(
+        sink, block->shape,
+        (struct exchanged){part_name(block, "input_grad.reduce"), part_elements(block), false});
 }
 
 /* ---- children ----------------------------------------------------------------------------- */
@@ -161,7 +298,8 @@ static void end_child(struct block *block, enum block_part part, const char *nam
 static void norm_child(struct block *block, const char *name, bool follows_residual)
 {
     norm(block, &block->forward, name, follows_residual, 1);
-    end_child(block, PART_NORM, name, norm_saved_bytes(block, block->net->h, block->tokens),
+    end_child(block, PART_NORM, name,
+              norm_saved_bytes(block, block->stream_tokens * block->net->h, block->stream_tokens),
               block->hidden_bytes);
 }
 
@@ -171,7 +309,7 @@ static void attention_child(struct block *block, const struct attention_part *pa
     block->prefix = part->is_cross ? "cross_attn." : "self_attn.";
     attention_forward(block, part);
     if (!owns_input && attention_keeps_input(block, part))
-        saved -= block->hidden_bytes;
+        saved -= block->input_bytes;
     end_child(block, PART_ATTENTION, part->is_cross ? "cross_attn" : "self_attn", saved,
               owns_input ? block->hidden_bytes : 0);
 }
@@ -182,22 +320,21 @@ static void mlp_child(struct block *block, bool owns_input)
     block->prefix = "mlp.";
     mlp_forward(block);
     if (!owns_input && mlp_keeps_input(block))
-        saved -= block->hidden_bytes;
+        saved -= block->input_bytes;
     end_child(block, PART_MLP, "mlp", saved, owns_input ? block->hidden_bytes : 0);
 }
 
 /* After a part: post-norm, dropout, the sum with the residual. */
 static void close_part(struct block *block, const char *post_norm, const char *name, bool is_last)
 {
-    int64_t mask = block->net->hidden_dropout > 0.0 ? block->tokens * block->net->h : 0;
+    int64_t mask = block->net->hidden_dropout > 0.0 ? block->stream_tokens * block->net->h : 0;
     if (block->net->traits.norms_per_layer == 4)
         norm_child(block, post_norm, false);
     dropout(block, &block->forward, join_names(block->arena, name, ".dropout"));
     if (mask > 0)
         block->needed_end = block->kind->forward.count;
     block_op(block, &block->forward, is_last ? FUSION_RESIDUAL : FUSION_RESIDUAL_INSIDE,
-             join_names(block->arena, name, ".residual"),
-             (double)block->tokens * (double)block->net->h);
+             join_names(block->arena, name, ".residual"), stream_elements(block));
     end_child(block, PART_OUTSIDE, "", mask, 0);
 }
 
@@ -261,14 +398,18 @@ static void open_part_backward(struct block *block, const char *post_norm, const
 static void attention_child_backward(struct block *block, const struct attention_part *part)
 {
     const int32_t begin = block->kind->backward.count;
+    block->prefix = part->is_cross ? "cross_attn." : "self_attn.";
     attention_backward(block, part);
+    part_enter_backward(block, attention_reader_count(block));
     tag_part(&block->kind->backward, begin, part->is_cross ? "cross_attn" : "self_attn");
 }
 
 static void mlp_child_backward(struct block *block)
 {
     const int32_t begin = block->kind->backward.count;
+    block->prefix = "mlp.";
     mlp_backward(block);
+    part_enter_backward(block, mlp_reader_count(block));
     tag_part(&block->kind->backward, begin, "mlp");
 }
 
@@ -372,7 +513,10 @@ void block_build(struct arena *arena, const struct network *net, const struct tr
     block.activation_mode =
         block.mode == FUSION_HAND && shape->has_eager_activation ? FUSION_EAGER : block.mode;
     enum kernel_impl impl = block.mode == FUSION_COMPILED ? IMPL_INDUCTOR : IMPL_EAGER;
-    block.hidden_bytes = block.tokens * net->h * block.element_bytes;
+    block.stream_tokens = block.tokens / sequence_ranks(shape);
+    block.hidden_bytes = block.stream_tokens * net->h * block.element_bytes;
+    block.input_bytes =
+        keeps_gathered(shape) ? block.tokens * net->h * block.element_bytes : block.hidden_bytes;
     block.forward = (struct kernel_sink){
         arena, &kind->forward, PASS_FORWARD, shape->compute_dtype, impl, lora_is_on(shape)};
     block.backward = (struct kernel_sink){

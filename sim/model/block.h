@@ -11,7 +11,7 @@
 #define FSDPSIM_MODEL_BLOCK_H
 
 #include "model/fusion.h"
-#include "model/network.h"
+#include "model/tensor_parallel.h"
 
 enum block_part { PART_NORM, PART_ATTENTION, PART_MLP, PART_OUTSIDE };
 
@@ -35,7 +35,9 @@ struct block {
     enum fusion_mode mode, activation_mode;
     enum attention_impl attention; /* in force: relative positions have the eager one only */
     int64_t tokens, element_bytes;
-    int64_t hidden_bytes; /* all tokens, h wide */
+    int64_t stream_tokens; /* of norms and residuals: a part with sequence parallelism */
+    int64_t hidden_bytes;  /* of these, h wide */
+    int64_t input_bytes;   /* what a part keeps of its input */
     struct kernel_sink forward, backward;
     const char *prefix; /* of the part being built: "self_attn." */
     double lora_flop;   /* of the adapters, forward */
@@ -55,6 +57,7 @@ struct linear {
     int64_t outputs, inputs, tokens;
     bool has_bias;
     bool shares_input; /* the linear before it reads the same tensor: one float8 cast if compiled */
+    bool is_row_parallel; /* it writes the part's output */
 };
 void linear_forward(struct block *block, const struct linear *linear);
 void linear_backward(struct block *block, const struct linear *linear);
@@ -83,8 +86,17 @@ void block_op(struct block *block, struct kernel_sink *sink, enum fusion_op op, 
 void block_activation(struct block *block, struct kernel_sink *sink, enum fusion_op op,
                       const char *name, double elements);
 
-/* Bytes autograd keeps of a norm over rows of `width`, without its output. */
-int64_t norm_saved_bytes(const struct block *block, int64_t width, int64_t rows);
+/* Bytes autograd keeps of a norm over `elements` in `rows`, without its output. */
+int64_t norm_saved_bytes(const struct block *block, int64_t elements, int64_t rows);
+
+/* The ends of a part in forward and backward (tensor_parallel.h): its input, the linear layer that
+   writes its output, the gradient of its input, which so many linear layers read. */
+int32_t part_enter(struct block *block);
+void part_write(struct block *block, const struct linear *linear);
+void part_write_backward(struct block *block, const struct linear *linear);
+void part_enter_backward(struct block *block, int reader_count);
+/* Whether exchanges run beside products. */
+bool part_is_async(const struct block *block);
 
 /* q, k, v → context → o. */
 struct attention_part {

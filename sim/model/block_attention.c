@@ -61,6 +61,7 @@ static int input_linears(const struct block *block, const struct attention_part 
 static struct linear output_linear(const struct block *block, const struct attention_part *part)
 {
     struct linear linear = linear_of("o_proj", block->net->h, block->net->context, part->tokens);
+    linear.is_row_parallel = true;
     linear.has_bias = block->net->traits.has_o_bias && !part->is_cross;
     return linear;
 }
@@ -258,8 +259,11 @@ void attention_forward(struct block *block, const struct attention_part *part)
 {
     struct linear linears[LINEARS_MAX];
     int count = input_linears(block, part, linears);
+    const int32_t gather = part_enter(block);
     for (int i = 0; i < count; i++)
         linear_forward(block, &linears[i]);
+    if (part_is_async(block))
+        exchange_beside(&block->forward, gather);
     if (!part->is_cross) {
         latent_norms(block, &block->forward);
         shape_heads(block, &block->forward);
@@ -270,7 +274,7 @@ void attention_forward(struct block *block, const struct attention_part *part)
         fused_attention(block, &block->forward, part);
     struct linear output = output_linear(block, part);
     block->needed_end = block->kind->forward.count;
-    linear_forward(block, &output);
+    part_write(block, &output);
 }
 
 void attention_backward(struct block *block, const struct attention_part *part)
@@ -278,7 +282,7 @@ void attention_backward(struct block *block, const struct attention_part *part)
     const struct network *net = block->net;
     struct linear linears[LINEARS_MAX];
     struct linear output = output_linear(block, part);
-    linear_backward(block, &output);
+    part_write_backward(block, &output);
     if (block->attention == ATTENTION_EAGER)
         eager_backward(block, part);
     else
@@ -329,17 +333,17 @@ int64_t attention_saved_bytes(const struct block *block, const struct attention_
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = part->tokens;
-    int64_t input = attention_keeps_input(block, part) ? net->h : 0;
-    int64_t bytes = element * tokens * (input + net->q + net->context) +
+    int64_t input = attention_keeps_input(block, part) ? block->input_bytes : 0;
+    int64_t bytes = input + element * tokens * (net->q + net->context) +
                     element * part->key_tokens * (key_width(block) + value_width(block)) +
                     adapter_bytes(block, part);
     if (net->kv_lora > 0)
         bytes += element * tokens * (net->q_lora + net->kv_lora) +
-                 norm_saved_bytes(block, net->kv_lora, tokens) +
-                 (net->q_lora > 0 ? norm_saved_bytes(block, net->q_lora, tokens) : 0);
+                 norm_saved_bytes(block, tokens * net->kv_lora, tokens) +
+                 (net->q_lora > 0 ? norm_saved_bytes(block, tokens * net->q_lora, tokens) : 0);
     if (net->traits.has_qk_norm && !part->is_cross)
-        bytes += norm_saved_bytes(block, net->q, tokens * net->a) +
-                 norm_saved_bytes(block, net->k, tokens * net->kv_heads);
+        bytes += norm_saved_bytes(block, tokens * net->q, tokens * net->a) +
+                 norm_saved_bytes(block, tokens * net->k, tokens * net->kv_heads);
     if (block->attention == ATTENTION_EAGER)
         return bytes + score_bytes(block) * (int64_t)attention_score_count(block, part);
     return bytes + 4 * net->a * tokens;

@@ -29,6 +29,12 @@
  *
  * - A quantised base: the largest weight of the block, dequantised.
  *
+ * - Tensor parallelism on t ranks: what is q, k, v, f wide is so of one rank; the stream (x, y,
+ *   residuals, their gradients) has T/t tokens with sequence parallelism, what a part reads and
+ *   writes all T. So forward ends with the part's output before it is reduced beside that after,
+ * and backward of the MLP is at its widest where the gathered gradient meets that of the product,
+ * or where the gradients of its two readers are summed.
+ *
  * Example, Llama-3-8B in bf16, one-kernel norms: forward 8,192, backward 65,536 beside the 168,072
  * that are saved.
  */
@@ -83,7 +89,8 @@ static int64_t attention_passing_bytes(const struct block *block)
     bool is_rotary = net->position == POSITION_ROTARY;
     bool is_fused = block->mode != FUSION_EAGER && block->shape->rotary != ROTARY_COMPLEX;
     bool has_wide_rotary = is_rotary && !is_fused && block->mode != FUSION_HAND && element != 4;
-    int64_t bytes = tokens * element * (2 * net->h + heads + (is_rotary ? net->q + net->k : 0));
+    int64_t stream = block->hidden_bytes + tokens * element * net->h;
+    int64_t bytes = stream + tokens * element * (heads + (is_rotary ? net->q + net->k : 0));
     int64_t wide = has_wide_rotary
                        ? (int64_t)(8.0 * net->rotary_frac * (double)(tokens * (net->q + net->k)))
                        : 0;
@@ -93,22 +100,30 @@ static int64_t attention_passing_bytes(const struct block *block)
                                         block->spec->seq_len};
     int64_t scores = (int64_t)attention_score_count(block, &self);
     bool is_wide = !net->traits.has_native_softmax && block->mode != FUSION_COMPILED;
-    return larger(bytes + wide, tokens * element * (2 * net->h + heads) +
-                                    scores * (element + (is_wide ? 4 : element)));
+    return larger(bytes + wide,
+                  stream + tokens * element * heads + scores * (element + (is_wide ? 4 : element)));
+}
+
+/* Gradients of a part's output: of the stream, and gathered. */
+static int64_t output_grad_bytes(const struct block *block)
+{
+    const int64_t whole = block->element_bytes * block->tokens * block->net->h;
+    return block->hidden_bytes + (sequence_ranks(block->shape) > 1 ? whole : 0);
 }
 
 static int64_t attention_backward_bytes(const struct block *block, int64_t freed)
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = block->tokens;
-    int64_t grads = tokens * element * (net->h + net->q + net->context + net->k + net->v);
+    int64_t grads =
+        output_grad_bytes(block) + tokens * element * (net->q + net->context + net->k + net->v);
     if (block->attention != ATTENTION_EAGER)
         return grads + 4 * tokens * net->q - freed;
     const struct attention_part self = {false, tokens, block->spec->seq_len, tokens,
                                         block->spec->seq_len};
     bool is_wide = !net->traits.has_native_softmax && block->mode != FUSION_COMPILED;
     int64_t scores = (int64_t)attention_score_count(block, &self);
-    return tokens * element * (net->h + net->context) +
+    return output_grad_bytes(block) + tokens * element * net->context +
            scores * (element + (is_wide ? 4 : element)) - freed;
 }
 
@@ -143,16 +158,45 @@ static double rerun_all(struct block *block)
 }
 
 /* What selective checkpointing keeps, and the list of what it does not. */
+/* torchtitan keeps what a reduce-scatter gives too. */
+static bool is_kept_exchange(const struct block *block, const struct kernel *kernel)
+{
+    return kernel->kind == KERNEL_EXCHANGE && kernel->exchange == EXCHANGE_REDUCE_SCATTER &&
+           keeps_gathered(block->shape);
+}
+
+/* Of those that an exchange runs beside, the ones that run again. */
+struct rerun {
+    int32_t exchange, until; /* its place in the new list; the last of them in the old one */
+};
+
+static void run_again(struct block *block, struct rerun *rerun, int32_t index)
+{
+    struct kernel_list *list = &block->kind->recompute;
+    struct kernel kernel = block->kind->forward.items[index];
+    if (index <= rerun->until)
+        list->items[rerun->exchange].beside_count++;
+    if (kernel.kind == KERNEL_EXCHANGE)
+        *rerun = (struct rerun){list->count, index + kernel.beside_count};
+    if (kernel.kind == KERNEL_EXCHANGE)
+        kernel.beside_count = 0;
+    *ARENA_PUSH(block->arena, list) = kernel;
+}
+
 static int64_t select_operations(struct block *block, double *kept_flop)
 {
     struct module_kind *kind = block->kind;
     bool is_fused = block->attention != ATTENTION_EAGER;
     int64_t bytes = 0;
     int32_t linear_count = 0;
+    struct rerun rerun = {.until = -1};
     *kept_flop = 0.0;
     for (int32_t i = 0; i < kind->forward.count; i++) {
         const struct kernel *kernel = &kind->forward.items[i];
-        bool is_kept = is_fused && kernel->kind == KERNEL_ATTENTION;
+        bool is_kept =
+            (is_fused && kernel->kind == KERNEL_ATTENTION) || is_kept_exchange(block, kernel);
+        if (is_kept && kernel->kind == KERNEL_EXCHANGE)
+            bytes += block->hidden_bytes;
         if (is_linear(kernel)) {
             is_kept = linear_count++ % 2 == 0;
             if (is_kept) {
@@ -163,7 +207,7 @@ static int64_t select_operations(struct block *block, double *kept_flop)
         if (i >= rerun_count(block))
             *kept_flop += kernel->kind == KERNEL_GEMM && !is_kept ? kernel->flop : 0.0;
         else if (!is_kept)
-            *ARENA_PUSH(block->arena, &kind->recompute) = *kernel;
+            run_again(block, &rerun, i);
     }
     if (is_fused) {
         bytes += block->tokens * (block->net->context * block->element_bytes + 4 * block->net->a);
@@ -225,22 +269,41 @@ static void apply_checkpointing(struct block *block, const struct widths *widths
     kind->recompute_flop = kind->model_flop - kept_flop;
 }
 
+/* Beside the saved set, in the backward of the MLP. */
+static int64_t mlp_backward_bytes(const struct block *block, int64_t freed)
+{
+    const int64_t width = block->net->h, whole = block->element_bytes * block->tokens;
+    const int64_t at_activation = block->hidden_bytes + whole * mlp_backward_width(block);
+    if (tensor_ranks(block->shape) == 1)
+        return at_activation;
+    const int64_t at_output = output_grad_bytes(block) + whole * block->net->f;
+    const int64_t at_input = block->hidden_bytes + block->input_bytes - freed +
+                             whole * (mlp_backward_width(block) + 2 * width);
+    return larger(at_activation, larger(at_output, at_input));
+}
+
 void block_memory(struct block *block)
 {
     const struct network *net = block->net;
     struct module_kind *kind = block->kind;
-    int64_t element = block->element_bytes, tokens = block->tokens;
+    const int64_t whole = block->element_bytes * block->tokens;
+    const bool is_cut = tensor_ranks(block->shape) > 1;
     const struct widths widths = sum_children(block);
     int64_t passing = attention_passing_bytes(block);
     kind->output_bytes = kind->piece_bytes = block->hidden_bytes;
     apply_checkpointing(block, &widths);
-    int64_t backward_mlp = element * tokens * (net->h + mlp_backward_width(block));
-    kind->backward_temp_bytes = larger(backward_mlp, attention_backward_bytes(block, widths.mlp));
-    kind->forward_temp_bytes = larger(block->hidden_bytes, passing - widths.full);
+    kind->backward_temp_bytes =
+        larger(mlp_backward_bytes(block, widths.mlp), attention_backward_bytes(block, widths.mlp));
+    kind->forward_temp_bytes =
+        larger(block->hidden_bytes + (is_cut ? whole * net->h : 0), passing - widths.full);
     if (kind->is_recomputed)
         kind->forward_temp_bytes =
-            larger(element * tokens * (2 * net->h + mlp_passing_width(block)),
+            larger(block->hidden_bytes + whole * (net->h + mlp_passing_width(block)),
                    passing - block->hidden_bytes);
+    if (exchanges_by_copy(block->shape) && !part_is_async(block)) {
+        kind->forward_temp_bytes += whole * net->h;
+        kind->backward_temp_bytes += whole * net->h;
+    }
     kind->forward_temp_bytes += lora_weight_bytes(block);
     kind->backward_temp_bytes += lora_weight_bytes(block);
 }

@@ -45,14 +45,21 @@ static int mlp_linears(const struct block *block, const struct mlp *mlp,
     int64_t h = block->net->h, tokens = block->tokens;
     int count = 0;
     if (mlp->is_fused) {
-        linears[count++] = (struct linear){mlp->fused, 2 * mlp->f, h, tokens, mlp->has_bias, false};
+        linears[count++] =
+            (struct linear){mlp->fused, 2 * mlp->f, h, tokens, mlp->has_bias, false, false};
     } else {
         if (mlp->is_gated)
-            linears[count++] = (struct linear){mlp->gate, mlp->f, h, tokens, mlp->has_bias, false};
+            linears[count++] =
+                (struct linear){mlp->gate, mlp->f, h, tokens, mlp->has_bias, false, false};
         linears[count++] =
-            (struct linear){mlp->up, mlp->f, h, tokens, mlp->has_bias, mlp->is_gated};
+            (struct linear){mlp->up, mlp->f, h, tokens, mlp->has_bias, mlp->is_gated, false};
     }
-    linears[count++] = (struct linear){mlp->down, h, mlp->f, tokens, mlp->has_bias, false};
+    linears[count++] = (struct linear){.name = mlp->down,
+                                       .outputs = h,
+                                       .inputs = mlp->f,
+                                       .tokens = tokens,
+                                       .has_bias = mlp->has_bias,
+                                       .is_row_parallel = true};
     return count;
 }
 
@@ -67,12 +74,15 @@ static void one_forward(struct block *block, const struct mlp *mlp)
 {
     struct linear linears[LINEARS_MAX];
     int count = mlp_linears(block, mlp, linears);
+    const int32_t gather = part_enter(block);
     for (int i = 0; i < count - 1; i++)
         linear_forward(block, &linears[i]);
+    if (part_is_async(block))
+        exchange_beside(&block->forward, gather);
     block_activation(block, &block->forward, activation_op(block, mlp->is_gated), mlp->activation,
                      (double)block->tokens * (double)mlp->f);
     block->needed_end = block->kind->forward.count;
-    linear_forward(block, &linears[count - 1]);
+    part_write(block, &linears[count - 1]);
 }
 
 static void one_backward(struct block *block, const struct mlp *mlp)
@@ -80,7 +90,7 @@ static void one_backward(struct block *block, const struct mlp *mlp)
     struct linear linears[LINEARS_MAX];
     double elements = (double)block->tokens * (double)mlp->f;
     int count = mlp_linears(block, mlp, linears);
-    linear_backward(block, &linears[count - 1]);
+    part_write_backward(block, &linears[count - 1]);
     block_activation(block, &block->backward, activation_op(block, mlp->is_gated), mlp->activation,
                      elements);
     if (mlp->is_fused)
@@ -293,7 +303,7 @@ int64_t mlp_saved_bytes(const struct block *block)
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = block->tokens;
-    int64_t input = mlp_keeps_input(block) ? element * tokens * net->h : 0;
+    int64_t input = mlp_keeps_input(block) ? block->input_bytes : 0;
     int64_t sorted = lora_is_on(block->shape) ? 0 : net->h;
     if (!block->spec->is_moe)
         return input + adapter_bytes(block) +

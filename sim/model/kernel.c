@@ -38,6 +38,7 @@ const char *kernel_kind_name(enum kernel_kind kind)
         [KERNEL_OPTIMIZER] = "optimizer",
         [KERNEL_REDUCE] = "reduce",
         [KERNEL_GIVEN] = "given",
+        [KERNEL_EXCHANGE] = "exchange",
     };
     BUG_IF((unsigned)kind >= KERNEL_KIND_COUNT);
     return names[kind];

@@ -34,6 +34,7 @@ enum kernel_kind {
     KERNEL_OPTIMIZER, /* fused AdamW: one pass */
     KERNEL_REDUCE,    /* gradient norm */
     KERNEL_GIVEN,     /* abstract models: the duration is an input (`given_s`) */
+    KERNEL_EXCHANGE, /* no kernel of the GPU alone: ranks of tensor parallelism exchange a tensor */
     KERNEL_KIND_COUNT
 };
 const char *kernel_kind_name(enum kernel_kind kind);
@@ -44,6 +45,10 @@ static inline int kernel_is_copy(enum kernel_kind kind)
     return kind == KERNEL_COPY_IN || kind == KERNEL_COPY_OUT || kind == KERNEL_CHUNK_CAT ||
            kind == KERNEL_CAST;
 }
+
+/* Between the ranks of tensor parallelism. Bytes are those of the whole tensor (nccl-tests' size).
+ */
+enum exchange { EXCHANGE_ALL_REDUCE, EXCHANGE_ALL_GATHER, EXCHANGE_REDUCE_SCATTER };
 
 enum kernel_pass { PASS_FORWARD, PASS_BACKWARD };
 
@@ -83,6 +88,9 @@ struct kernel {
     enum attention_impl attention; /* KERNEL_ATTENTION */
     bool is_causal;                /* KERNEL_ATTENTION: flop counts half */
     double given_s;                /* KERNEL_GIVEN */
+    enum exchange exchange;        /* KERNEL_EXCHANGE */
+    double exchange_bytes;         /* … */
+    int32_t beside_count;          /* … runs beside so many kernels that follow; 0: beside none */
     bool needs_all_sms;            /* cooperative: its blocks must all be resident at once */
     int32_t sm_margin;             /* … but for so many SMs, that it leaves to others */
 };

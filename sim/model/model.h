@@ -211,6 +211,15 @@ struct lora_shape {
     enum quantization quantization;
     bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
 };
+/* Which framework's tensor parallelism: what is exchanged when (tensor_parallel.h). */
+enum tensor_parallel_style { TENSOR_PARALLEL_DTENSOR, TENSOR_PARALLEL_MEGATRON };
+struct tensor_parallel_shape {
+    int64_t ranks; /* 0 or 1: none */
+    enum tensor_parallel_style style;
+    bool has_sequence; /* norms, dropout and residuals on a part of the sequence */
+    bool has_loss;     /* logits stay split over the vocabulary */
+    bool is_async;     /* dtensor: exchanges run beside the products that feed on them */
+};
 enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
 enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
 struct train_shape {
@@ -239,6 +248,7 @@ struct train_shape {
     bool has_cooperative_norms; /* norms need all SMs at once, but for norm_sm_margin */
     int64_t norm_sm_margin;
     struct lora_shape lora;
+    struct tensor_parallel_shape tensor_parallel;
     struct config_list frozen; /* const char *: modules that are not trained; not with adapters */
 };
 
@@ -317,18 +327,26 @@ struct model {
     int64_t parameters;                 /* exact; tied weights once */
     int64_t active_parameters;          /* of them, what one token passes (experts: top_k) */
     int64_t frozen_parameters;          /* of them, what is not trained */
+    int64_t rank_parameters;            /* of them, what a rank of tensor parallelism has */
+    int64_t rank_trained_parameters;    /* … and trains */
     double packed_scale_bytes;          /* of a packed weight, beside its half byte */
     int64_t input_embedding_parameters; /* 0 when tied to the output */
     int64_t layers, heads, head_dim;    /* head_dim: mean of query's and value's */
     int64_t hidden_size, vocab_size;    /* 0: abstract */
     bool is_tied;
-    int64_t tokens; /* per GPU and microbatch: seq_len × micro_batch */
+    int64_t tensor_ranks; /* that share it; kinds are those of one of them, totals of all */
+    int64_t tokens; /* per GPU, or ranks that share it, and microbatch: seq_len × micro_batch */
     int64_t seq_len;
     /* Model FLOP per token, forward + backward, convention `torchtitan`: 6·(active N − untied input
        embedding) + 6·L·heads·(d_qk + d_v)·s; a frozen parameter counts 4, not 6. Encoders (T5,
        BERT, ViT): three times the forward of the modules, over `tokens`. */
     double flop_per_token;
 };
+
+/* NULL, or why `shape` asks for a tensor parallelism that the network does not allow. model_build
+   wants it asked. */
+const char *model_cut_refusal(struct arena *arena, const struct model_config *config,
+                              const struct train_shape *shape);
 
 /* Everything is owned by `arena`; names are borrowed from `config`. STATUS_INPUT when the sizes are
    beyond what 64-bit counts can hold or the dtype is not one to train in. */

@@ -96,6 +96,8 @@ void abstract_build(struct arena *arena, const struct abstract_config *abstract,
     BUG_IF(module_count > (double)MODEL_MAX_MODULES);
 
     model->parameters = abstract_parameters(abstract);
+    model->rank_parameters = model->rank_trained_parameters = model->parameters;
+    model->tensor_ranks = 1;
     double per_parameter = abstract->flop_per_token > 0.0 && model->parameters > 0
                                ? abstract->flop_per_token / (double)model->parameters
                                : 6.0;

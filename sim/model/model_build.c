@@ -1,7 +1,7 @@
 /* model/model_build.c: judges the sizes, then leaves the building to the family. */
 #include <inttypes.h>
 
-#include "model/network.h"
+#include "model/tensor_parallel.h"
 
 /*
  * Saved bytes of all layers and the loss, in double: not less than what any policy keeps, so that
@@ -86,12 +86,46 @@ static void make_cooperative(struct kernel_list *list, const struct train_shape 
     }
 }
 
+/* The modules are those of one rank, the totals those of the whole network. */
+static void build_cut(struct arena *arena, const struct network *net,
+                      const struct train_shape *shape, struct model *model)
+{
+    const struct network cut = tensor_parallel_cut(net, shape);
+    struct train_shape alone = *shape;
+    struct model whole = *model;
+    alone.tensor_parallel = (struct tensor_parallel_shape){0};
+    transformer_build(arena, net, &alone, &whole);
+    transformer_build(arena, &cut, shape, model);
+    struct model rank = *model;
+    *model = whole;
+    model->kinds = rank.kinds;
+    model->kind_count = rank.kind_count;
+    model->modules = rank.modules;
+    model->module_count = rank.module_count;
+    model->rank_parameters = rank.rank_parameters;
+    model->rank_trained_parameters = rank.rank_trained_parameters;
+    model->tensor_ranks = tensor_ranks(shape);
+}
+
+const char *model_cut_refusal(struct arena *arena, const struct model_config *config,
+                              const struct train_shape *shape)
+{
+    struct network net;
+    if (tensor_ranks(shape) == 1)
+        return NULL;
+    if (config->family == FAMILY_ABSTRACT)
+        return "an abstract model has no layers that tensor parallelism could cut";
+    network_of(config, &net);
+    return tensor_parallel_refusal(arena, &net, shape);
+}
+
 enum status model_build(struct arena *arena, const struct model_config *config,
                         const struct train_shape *shape, struct model **model, struct diag *diag)
 {
     struct network net = {0};
     enum status status = STATUS_OK;
     BUG_IF(shape->seq_len < 1 || shape->micro_batch < 1);
+    BUG_IF(model_cut_refusal(arena, config, shape) != NULL);
     if (shape->compute_dtype == DTYPE_FP8)
         return refuse(diag, "accepted: fp32, bf16, fp16",
                       "'fp8' is not a dtype to keep activations in");
@@ -111,6 +145,8 @@ enum status model_build(struct arena *arena, const struct model_config *config,
     built->tokens = shape->seq_len * shape->micro_batch;
     if (is_abstract)
         abstract_build(arena, &config->abstract, shape, built);
+    else if (tensor_ranks(shape) > 1)
+        build_cut(arena, &net, shape, built);
     else
         transformer_build(arena, &net, shape, built);
     for (int32_t i = 0; i < built->kind_count && shape->has_cooperative_norms; i++) {

@@ -19,6 +19,7 @@ struct network {
     enum network_kind kind;
     enum model_type type;
     int64_t h, f, layers, decoder_layers, a, kv_heads, d_qk, d_v, q, k, v, context, vocab;
+    int64_t whole_vocab; /* of all ranks of tensor parallelism */
     struct decoder_traits traits;
     enum norm_kind norm;
     enum position_kind position;

@@ -311,6 +311,7 @@ void network_of(const struct model_config *config, struct network *network)
     network->k = network->kv_heads * network->d_qk;
     network->v = network->kv_heads * network->d_v;
     network->context = network->a * network->d_v;
+    network->whole_vocab = network->vocab;
     if (network->position != POSITION_LEARNED)
         network->positions = network->position_rows = 0;
     if (network->embedding_width == 0)

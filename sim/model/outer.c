@@ -18,7 +18,10 @@ struct outer outer_of(struct arena *arena, const struct network *net,
                           .tokens = seq_len * shape->micro_batch,
                           .seq_len = seq_len,
                           .element_bytes = dtype_bytes(shape->compute_dtype)};
-    outer.hidden_bytes = outer.tokens * net->h * outer.element_bytes;
+    outer.stream_tokens = outer.tokens / sequence_ranks(shape);
+    outer.hidden_bytes = outer.stream_tokens * net->h * outer.element_bytes;
+    outer.input_bytes =
+        keeps_gathered(shape) ? outer.tokens * net->h * outer.element_bytes : outer.hidden_bytes;
     return outer;
 }
 
@@ -50,8 +53,8 @@ static struct kernel_sink sink_of(const struct outer *outer, struct kernel_list 
 static void emit_norm(const struct outer *outer, struct kernel_sink *sink, const char *name)
 {
     const struct network *net = outer->net;
-    struct fusion_size size = {.elements = (double)outer->tokens * (double)net->h,
-                               .tokens = (double)outer->tokens,
+    struct fusion_size size = {.elements = (double)outer->stream_tokens * (double)net->h,
+                               .tokens = (double)outer->stream_tokens,
                                .weight_bytes = (double)(outer->element_bytes * net->h),
                                .reader_count = 1.0};
     emit_op(sink, outer->mode, net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM, name,
@@ -61,7 +64,7 @@ static void emit_norm(const struct outer *outer, struct kernel_sink *sink, const
 static int64_t norm_bytes(const struct outer *outer)
 {
     return fusion_norm_saved_bytes(outer->mode, outer->net->norm, outer->element_bytes,
-                                   outer->tokens * outer->net->h, outer->tokens,
+                                   outer->stream_tokens * outer->net->h, outer->stream_tokens,
                                    lora_is_on(outer->shape));
 }
 
@@ -97,7 +100,8 @@ static void dress_embedding(const struct outer *outer, struct kernel_sink *forwa
                             struct kernel_sink *backward, struct module_kind *kind)
 {
     const struct network *net = outer->net;
-    double hidden = (double)outer->hidden_bytes, elements = (double)outer->tokens * (double)net->h;
+    double hidden = (double)outer->hidden_bytes;
+    double elements = (double)outer->stream_tokens * (double)net->h;
     double rate = net->kind == NETWORK_DECODER && net->embedding_dropout <= 0.0
                       ? 0.0
                       : net->embedding_dropout + net->hidden_dropout;
@@ -114,8 +118,24 @@ static void dress_embedding(const struct outer *outer, struct kernel_sink *forwa
         struct fusion_size size = {.elements = elements};
         emit_op(forward, outer->mode, FUSION_DROPOUT, "embed_dropout", size);
         emit_op(backward, outer->mode, FUSION_DROPOUT, "embed_dropout", size);
-        kind->saved_bytes += outer->tokens * net->h;
+        kind->saved_bytes += outer->stream_tokens * net->h;
     }
+}
+
+/* A rank looks up the tokens of its rows of the table, zeros the others, and sums over the ranks.
+ */
+static void exchange_embedded(const struct outer *outer, struct kernel_sink *forward,
+                              struct kernel_sink *backward)
+{
+    const double elements = (double)outer->tokens * (double)outer->net->h;
+    if (tensor_ranks(outer->shape) == 1)
+        return;
+    emit_bytes(forward, "embed_tokens.mask", KERNEL_ELEMENTWISE,
+               2.0 * elements * (double)outer->element_bytes);
+    (void)exchange_leave(forward, outer->shape,
+                         (struct exchanged){"embed_tokens.reduce", elements, false});
+    (void)exchange_leave_backward(backward, outer->shape,
+                                  (struct exchanged){"embed_tokens.grad.gather", elements, false});
 }
 
 void outer_embedding(const struct outer *outer, bool owns_table, struct module_kind *kind)
@@ -133,6 +153,7 @@ void outer_embedding(const struct outer *outer, bool owns_table, struct module_k
         network_embedding_params(net, outer_add_param, &(struct adder){outer->arena, kind});
     emit_bytes(&forward, "embed_tokens", KERNEL_EMBEDDING, 2.0 * embedded + ids);
     kind->saved_bytes = 8 * outer->tokens;
+    exchange_embedded(outer, &forward, &backward);
     dress_embedding(outer, &forward, &backward, kind);
     extra_table(outer, &forward, &backward, "embed_positions", net->position_rows);
     extra_table(outer, &forward, &backward, "token_type_embeddings", net->token_types);
@@ -144,6 +165,11 @@ void outer_embedding(const struct outer *outer, bool owns_table, struct module_k
         emit_bytes(&backward, "tied.grad_sum", KERNEL_ELEMENTWISE, 3.0 * weight);
     kind->output_bytes = outer->hidden_bytes;
     kind->backward_temp_bytes = outer->hidden_bytes;
+    if (tensor_ranks(outer->shape) > 1) { /* before and after an exchange */
+        const int64_t whole = outer->tokens * net->h * outer->element_bytes;
+        kind->forward_temp_bytes += whole;
+        kind->backward_temp_bytes += sequence_ranks(outer->shape) > 1 ? whole : 0;
+    }
     if (lora_is_on(outer->shape)) { /* the graph begins behind it */
         kind->backward.count = 0;
         kind->saved_bytes = 0;
@@ -186,6 +212,10 @@ void outer_norm(const struct outer *outer, bool has_readers, struct module_kind 
     network_final_norm_params(outer->net, outer_add_param, &(struct adder){outer->arena, kind});
     emit_norm(outer, &forward, "norm");
     emit_norm(outer, &backward, "norm");
+    if (sequence_ranks(outer->shape) > 1 && keeps_gathered(outer->shape) &&
+        !lora_is_on(outer->shape))
+        exchange_sum(&backward, outer->shape, "norm.weight_grad.reduce",
+                     (double)(outer->net->h * outer->element_bytes));
     kind->saved_bytes = norm_bytes(outer) + (has_readers ? outer->hidden_bytes : 0);
     kind->output_bytes = outer->hidden_bytes;
     kind->backward_temp_bytes = 2 * outer->hidden_bytes;

@@ -6,7 +6,7 @@
 #define FSDPSIM_MODEL_OUTER_H
 
 #include "model/fusion.h"
-#include "model/network.h"
+#include "model/tensor_parallel.h"
 
 struct outer {
     struct arena *arena;
@@ -14,7 +14,10 @@ struct outer {
     const struct train_shape *shape;
     enum fusion_mode mode;
     int64_t tokens, seq_len; /* of the stream this module stands in */
-    int64_t element_bytes, hidden_bytes;
+    int64_t stream_tokens;   /* of them, those of a rank with sequence parallelism */
+    int64_t element_bytes;
+    int64_t hidden_bytes; /* of the stream, h wide */
+    int64_t input_bytes;  /* what the head keeps of its input */
 };
 
 struct outer outer_of(struct arena *arena, const struct network *net,
@@ -26,6 +29,8 @@ void outer_embedding(const struct outer *outer, bool owns_table, struct module_k
 void outer_patch_embedding(const struct outer *outer, struct module_kind *kind);
 /* `has_readers`: its output is what cross attention reads, kept once for all blocks. */
 void outer_norm(const struct outer *outer, bool has_readers, struct module_kind *kind);
+/* Columns of the logits that the loss reads: a rank's of tensor parallelism where it is split. */
+int64_t outer_loss_classes(const struct outer *outer);
 /* Logits over the vocabulary. */
 void outer_head(const struct outer *outer, struct module_kind *kind);
 /* One product a sequence: BERT's pooler, ViT's classifier. */

@@ -96,12 +96,32 @@ static void project(const struct outer *outer, struct kernel_sink *forward,
                     struct kernel_sink *backward, const char *name, int64_t rows, int64_t outputs,
                     int64_t inputs)
 {
+    const double elements = (double)rows * (double)inputs;
+    (void)exchange_enter(forward, outer->shape,
+                         (struct exchanged){"lm_head.input.gather", elements, false});
     emit_gemm(forward, name, (struct gemm_shape){.m = rows, .n = outputs, .k = inputs});
+    const int32_t gather =
+        exchanges_by_layer(outer->shape) && !lora_is_on(outer->shape)
+            ? exchange_enter(backward, outer->shape,
+                             (struct exchanged){"lm_head.input.gather", elements, false})
+            : -1;
     emit_gemm(backward, join_names(outer->arena, name, ".input_grad"),
               (struct gemm_shape){.m = rows, .n = inputs, .k = outputs});
+    exchange_beside(backward, gather);
+    const int32_t reduce =
+        exchanges_by_layer(outer->shape)
+            ? exchange_enter_backward(
+                  backward, outer->shape,
+                  (struct exchanged){"lm_head.input_grad.reduce", elements, false})
+            : -1;
     if (!lora_is_on(outer->shape))
         emit_gemm(backward, join_names(outer->arena, name, ".weight_grad"),
                   (struct gemm_shape){.m = outputs, .n = inputs, .k = rows});
+    exchange_beside(backward, reduce);
+    if (!exchanges_by_layer(outer->shape))
+        (void)exchange_enter_backward(
+            backward, outer->shape,
+            (struct exchanged){"lm_head.input_grad.reduce", elements, false});
 }
 
 static void bias_grad(const struct outer *outer, struct kernel_sink *backward, const char *name,
@@ -134,6 +154,26 @@ static void transform(const struct outer *outer, struct kernel_sink *forward,
     kind->model_flop += 2.0 * elements * (double)net->h;
 }
 
+int64_t outer_loss_classes(const struct outer *outer)
+{
+    const struct network *net = outer->net;
+    const bool is_split = outer->shape->tensor_parallel.has_loss;
+    return tensor_ranks(outer->shape) > 1 && !is_split ? net->whole_vocab : net->vocab;
+}
+
+/* Of all ranks, where the loss is not split. */
+static void gather_logits(const struct outer *outer, struct kernel_sink *forward,
+                          struct module_kind *kind)
+{
+    const int64_t classes = outer_loss_classes(outer);
+    if (classes == outer->net->vocab)
+        return;
+    const double bytes = (double)outer->tokens * (double)classes * (double)outer->element_bytes;
+    exchange_gather(forward, outer->shape, "lm_head.logits.gather", bytes);
+    emit_bytes(forward, "lm_head.logits.cat", KERNEL_ELEMENTWISE, 2.0 * bytes);
+    kind->forward_temp_bytes += outer->tokens * classes * outer->element_bytes;
+}
+
 void outer_head(const struct outer *outer, struct module_kind *kind)
 {
     const struct network *net = outer->net;
@@ -145,9 +185,11 @@ void outer_head(const struct outer *outer, struct module_kind *kind)
     network_head_params(net, outer_add_param, &(struct adder){outer->arena, kind});
     /* The input, for the weight's gradient; Liger's: its gradient, made in the forward. */
     const bool keeps = !lora_is_on(outer->shape) || outer->shape->loss == LOSS_LINEAR;
-    kind->saved_bytes = keeps ? outer->hidden_bytes : 0;
-    kind->output_bytes = tokens * net->vocab * outer->element_bytes;
+    kind->saved_bytes = keeps ? outer->input_bytes : 0;
+    kind->output_bytes = tokens * outer_loss_classes(outer) * outer->element_bytes;
     kind->backward_temp_bytes = outer->hidden_bytes;
+    if (tensor_ranks(outer->shape) > 1)
+        kind->backward_temp_bytes += tokens * h * outer->element_bytes;
     kind->model_flop = 2.0 * (double)tokens * (double)net->vocab * (double)h;
     if (net->kind == NETWORK_ENCODER)
         transform(outer, &forward, &backward, kind);
@@ -159,6 +201,7 @@ void outer_head(const struct outer *outer, struct module_kind *kind)
         linear_loss(outer, kind);
     } else {
         project(outer, &forward, &backward, "lm_head", tokens, net->vocab, h);
+        gather_logits(outer, &forward, kind);
         if (net->has_head_bias || net->kind == NETWORK_ENCODER)
             bias_grad(outer, &backward, "lm_head.bias_grad", tokens, net->vocab);
         softcap(outer, &forward, &backward, kind);
@@ -288,6 +331,15 @@ static void loss_metrics(const struct outer *outer, const struct loss_size *size
     }
 }
 
+/* A loss split over the vocabulary: of each token the maximum, the sum, the target's logit. */
+static void sum_over_vocabulary(const struct outer *outer, int64_t rows, struct module_kind *kind)
+{
+    static const char *const names[] = {"loss.max.reduce", "loss.sum.reduce", "loss.target.reduce"};
+    struct kernel_sink sink = sink_of(outer, &kind->forward, PASS_FORWARD, IMPL_EAGER);
+    for (size_t i = 0; i < 3 && outer->shape->tensor_parallel.has_loss; i++)
+        exchange_sum(&sink, outer->shape, names[i], 4.0 * (double)rows);
+}
+
 void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct module_kind *kind)
 {
     const struct train_shape *shape = outer->shape;
@@ -306,6 +358,7 @@ void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct
     else
         eager_loss(outer, &size, kind);
     loss_metrics(outer, &size, kind);
+    sum_over_vocabulary(outer, rows, kind);
     const bool is_cast = shape->model_upcasts || size.is_shifted;
     if (shape->keeps_logits)
         kind->kept_bytes =

@@ -232,7 +232,7 @@ static void add_head(struct build *build, const struct outer *outer)
     if (is_pooled)
         outer_loss(used, build->shape->micro_batch, net->labels, kind);
     else
-        outer_loss(used, outer->tokens, net->vocab, kind);
+        outer_loss(used, outer->tokens, outer_loss_classes(used), kind);
     add_module(build, kind_idx, "loss");
 }
 
@@ -255,6 +255,9 @@ static void set_totals(struct build *build)
         model->active_parameters += kind->active_numel;
         flop += kind->model_flop;
     }
+    model->rank_parameters = model->parameters;
+    model->rank_trained_parameters = model->parameters - model->frozen_parameters;
+    model->tensor_ranks = 1;
     model->layers = net->layers + net->decoder_layers;
     model->heads = net->a;
     model->head_dim = (net->d_qk + net->d_v) / 2;

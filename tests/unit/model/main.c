@@ -4,7 +4,7 @@
 
 extern const struct check_case kernel_cases[], block_cases[], catalog_cases[], checkpoint_cases[],
     kernels_cases[], lora_cases[], model_abstract_cases[], model_config_cases[], model_tree_cases[],
-    transformer_cases[];
+    transformer_cases[], tensor_parallel_cases[];
 
 int main(int argc, char **argv)
 {
@@ -18,6 +18,7 @@ int main(int argc, char **argv)
                                          {"model_config", model_config_cases},
                                          {"model_tree", model_tree_cases},
                                          {"transformer", transformer_cases},
+                                         {"tensor_parallel", tensor_parallel_cases},
                                          {NULL, NULL}};
     return check_main(argc, argv, suites);
 }
