@@ -397,7 +397,7 @@ static void set_checkpointing(struct foreign *foreign, const struct node *root)
 
 /* A map with a size: what is more than 1 becomes a dimension of the mesh, which `check` refuses. */
 static void set_dimension(struct foreign *foreign, const struct node *root, const char *key,
-                          const char *size_key, const char *path)
+                          const char *size_key, const char *path, bool is_built)
 {
     const struct node_entry *entry = foreign_entry(root, key);
     int64_t size = 1;
@@ -411,6 +411,13 @@ static void set_dimension(struct foreign *foreign, const struct node *root, cons
         return;
     }
     foreign_set(foreign, path, number(foreign, size), note(foreign, map, size_key));
+    if (is_built) { /* AutoTP: the linear layers, one by one */
+        static const char origin[] = "DeepSpeed's AutoTP";
+        foreign_default(foreign, "train.tensor_parallel.style", "megatron", origin);
+        foreign_default(foreign, "train.tensor_parallel.sequence_parallel", "false", origin);
+        foreign_default(foreign, "train.tensor_parallel.loss_parallel", "false", origin);
+        return;
+    }
     diag_add(foreign->diag, DIAG_WARNING, entry->key_place, NULL,
              "'%s' becomes '%s: %" PRId64 "', which cannot be simulated yet: 'run' refuses it", key,
              path, size);
@@ -432,7 +439,7 @@ void deepspeed_read(struct foreign *foreign, const struct node *root)
     else if (!foreign_is_written(root, "gradient_clipping"))
         foreign_default(foreign, "train.max_grad_norm", "0", "DeepSpeed's default");
     set_checkpointing(foreign, root);
-    set_dimension(foreign, root, "tensor_parallel", "autotp_size", "mesh.tp");
-    set_dimension(foreign, root, "pipeline", "stages", "mesh.pp");
+    set_dimension(foreign, root, "tensor_parallel", "autotp_size", "mesh.tp", true);
+    set_dimension(foreign, root, "pipeline", "stages", "mesh.pp", false);
     set_zero(foreign, root);
 }

@@ -14,7 +14,7 @@
  * and the comments at its end what had no counterpart. The same goes to `diag`: what changes time
  * or memory and has no counterpart as a warning, unknown keys as notes, wrong values as errors with
  * their place; so are files of the other tool, and files without any key of this one. What fits the
- * grammar and cannot be simulated (nvme, tensor parallelism) is written all the same: `check` says
+ * grammar and cannot be simulated (nvme, pipelines) is written all the same: `check` says
  * so.
  */
 #ifndef FSDPSIM_FOREIGN_FOREIGN_H

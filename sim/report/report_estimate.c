@@ -103,12 +103,16 @@ void report_memory(const struct experiment *experiment, const struct estimate *e
     struct table table = {0};
     table_init(&table, 10, 1);
     fprintf(file,
-            "%s: %s parameters on %" PRId64 " GPUs (%s, %s each), data-parallel over %" PRId64
-            "\n\n",
+            "%s: %s parameters on %" PRId64 " GPUs (%s, %s each), data-parallel over %" PRId64,
             experiment->model_config.name,
-            format_count(parameters, sizeof(parameters), estimate->parameters), experiment->n_gpus,
-            experiment->cluster.gpu.name,
+            format_count(parameters, sizeof(parameters), experiment->model->parameters),
+            experiment->n_gpus, experiment->cluster.gpu.name,
             gigabytes(&table, (double)experiment->cluster.gpu.memory_bytes), estimate->ranks);
+    if (experiment->mesh.tp > 1)
+        fprintf(file, ", tensor-parallel over %" PRId64 ": %s parameters on a rank",
+                experiment->mesh.tp,
+                format_count(parameters, sizeof(parameters), estimate->parameters));
+    fputs("\n\n", file);
     fprintf(file, "bytes a parameter: %g parameter + %g gradient + %g optimizer = %g\n\n",
             estimate->bytes_per_parameter[0], estimate->bytes_per_parameter[1],
             estimate->bytes_per_parameter[2],

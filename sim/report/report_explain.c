@@ -276,9 +276,9 @@ static void write_utilisation(const struct experiment *experiment, const struct 
             format_count(all, sizeof(all), outcome->parameters));
     if (experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1 ||
         experiment->fsdp.api == API_ZERO3)
-        fprintf(
-            file, " (one GPU of %" PRId64 " keeps %s)", experiment->mesh.dp_shard,
-            format_count(local, sizeof(local), outcome->parameters / experiment->mesh.dp_shard));
+        fprintf(file, " (one GPU of %" PRId64 " keeps %s)", experiment->mesh.dp_shard,
+                format_count(local, sizeof(local),
+                             experiment->model->rank_parameters / experiment->mesh.dp_shard));
     fputc('\n', file);
     if (flop > 0)
         fprintf(

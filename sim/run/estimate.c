@@ -84,8 +84,8 @@ static void set_bytes_per_parameter(const struct experiment *experiment, struct 
     const double state =
         optimizer_state_bytes(&train->optimizer) +
         (master == MASTER_NONE ? 0 : (double)dtype_bytes((enum dtype)(master - 1)));
-    const double all = model->parameters > 0 ? (double)model->parameters : 1;
-    const double trained = (double)(model->parameters - model->frozen_parameters) / all;
+    const double all = model->rank_parameters > 0 ? (double)model->rank_parameters : 1;
+    const double trained = (double)model->rank_trained_parameters / all;
     double stored = 0;
     for (int32_t i = 0; i < model->module_count; i++)
         stored += weigh(experiment, &model->kinds[model->modules[i].kind_idx], base, storage);
@@ -163,8 +163,7 @@ static double waiting_bytes(const struct experiment *experiment, const struct es
                               : 0;
     const bool waits =
         experiment->train.grad_accum > 1 && fsdp->requires_gradient_sync == MICROBATCH_LAST;
-    const double trained =
-        (double)(experiment->model->parameters - experiment->model->frozen_parameters);
+    const double trained = (double)experiment->model->rank_trained_parameters;
     return slices + (waits ? trained * reduce : 0);
 }
 
@@ -230,7 +229,7 @@ enum status estimate_memory(struct experiment *experiment, double budget_bytes,
     if (status != STATUS_OK)
         return status;
     const struct gpu *gpu = &experiment->cluster.gpu;
-    estimate->parameters = experiment->model->parameters;
+    estimate->parameters = experiment->model->rank_parameters;
     estimate->ranks = experiment->mesh.dp_shard;
     set_bytes_per_parameter(experiment, estimate);
     fill_states(experiment, estimate, has_ddp_buckets);

@@ -389,6 +389,7 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
     check_reentrant(experiment);
+    tensor_parallel_check(experiment);
     lora_check(experiment);
     frozen_check(experiment);
     const struct policy_config policy = {.fsdp = &experiment->fsdp,

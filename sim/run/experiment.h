@@ -66,6 +66,11 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
     int base_dtype; /* 0: param_dtype; else enum dtype + 1 */
 };
 
+struct tensor_parallel_config {
+    int style; /* enum tensor_parallel_style */
+    bool sequence_parallel, loss_parallel, async;
+};
+
 struct allocator_config { /* as PYTORCH_CUDA_ALLOC_CONF names them */
     bool expandable_segments;
     int64_t max_split_size_mb; /* 0: none */
@@ -86,11 +91,12 @@ struct train_config {
     struct config_list frozen; /* const char *: modules that are not trained */
     struct allocator_config allocator;
     struct config_list microbatch_costs; /* struct microbatch_cost */
-    struct saving_config saving;         /* interval 0: none */
-    struct lora_config lora;             /* rank 0: all parameters are trained */
-    int64_t host_syncs;                  /* in the forward of each block */
-    int64_t hardware_queues;             /* CUDA_DEVICE_MAX_CONNECTIONS */
-    double max_grad_norm;                /* 0: no clipping */
+    struct tensor_parallel_config tensor_parallel;
+    struct saving_config saving; /* interval 0: none */
+    struct lora_config lora;     /* rank 0: all parameters are trained */
+    int64_t host_syncs;          /* in the forward of each block */
+    int64_t hardware_queues;     /* CUDA_DEVICE_MAX_CONNECTIONS */
+    double max_grad_norm;        /* 0: no clipping */
     bool compile;
     int fused_kernels; /* enum fused_kernels */
 };

@@ -45,8 +45,12 @@ static enum status build_model(struct experiment *experiment, struct arena *aren
                  .has_wide_input = train->lora.adapter_dtype != 0,
                  .quantization = (enum quantization)train->lora.quantization,
                  .has_double_quant = train->lora.double_quant},
+        .tensor_parallel = tensor_parallel_shape_of(experiment),
         .frozen = train->frozen};
-    enum status status =
+    enum status status = tensor_parallel_check_cut(experiment, &shape);
+    if (status != STATUS_OK)
+        return status;
+    status =
         model_build(arena, &experiment->model_config, &shape, &experiment->model, experiment->diag);
     if (status == STATUS_OK)
         status = frozen_check_modules(experiment);
@@ -71,42 +75,6 @@ static enum status build_layout(struct experiment *experiment)
     return layout_build_for_groups(&experiment->arena, cluster, experiment->nodes,
                                    experiment->gpus_per_node, experiment->simulate.fold != 0,
                                    groups, count, &experiment->layout, experiment->diag);
-}
-
-/* The ranks that states are sharded over: all, or neighbours; and those with the same shard. */
-static enum status find_mesh_groups(struct experiment *experiment, struct group *shard,
-                                    struct group *replicate)
-{
-    const struct layout size = {.hosts = experiment->nodes,
-                                .gpus_per_host = experiment->gpus_per_node,
-                                .ranks = experiment->n_gpus};
-    const struct mesh_config *mesh = &experiment->mesh;
-    if (group_along(&size, mesh->dp_shard, 1, shard)) {
-        /* What neighbours tile, those a stride apart tile. */
-        BUG_IF(!group_along(&size, mesh->dp_replicate, mesh->dp_shard, replicate));
-        return STATUS_OK;
-    }
-    config_error(&experiment->config, "mesh.dp_shard",
-                 "a divisor of the GPUs of a host, or whole hosts",
-                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64,
-                 experiment->mesh.dp_shard, experiment->gpus_per_node);
-    return STATUS_INPUT;
-}
-
-/* Neighbours again: inside a host where they fit. */
-static enum status find_post_forward_group(struct experiment *experiment, struct group *group)
-{
-    const struct layout size = {.hosts = experiment->nodes,
-                                .gpus_per_host = experiment->gpus_per_node,
-                                .ranks = experiment->n_gpus};
-    const int64_t ranks = experiment->fsdp.reshard_after_forward;
-    if (ranks <= 1 || group_along(&size, ranks, 1, group))
-        return STATUS_OK;
-    config_error(&experiment->config, "fsdp.reshard_after_forward",
-                 "a divisor of the GPUs of a host, or whole hosts",
-                 "groups of %" PRId64 " GPUs do not tile hosts of %" PRId64, ranks,
-                 experiment->gpus_per_node);
-    return STATUS_INPUT;
 }
 
 /* Whatever the program follows from: all that is said outside the cluster and how it is simulated,
@@ -138,10 +106,8 @@ static enum status build_program(struct experiment *experiment, struct arena *ar
                                    experiment->mesh.dp_shard);
     if (status != STATUS_OK)
         return status;
-    struct group shard_group, replicate_group, post_forward_group = {.ranks = 1};
-    status = find_mesh_groups(experiment, &shard_group, &replicate_group);
-    if (status == STATUS_OK)
-        status = find_post_forward_group(experiment, &post_forward_group);
+    struct mesh_groups groups;
+    status = mesh_groups_find(experiment, &groups);
     if (status != STATUS_OK)
         return status;
     const struct policy_settings settings = {
@@ -150,12 +116,11 @@ static enum status build_program(struct experiment *experiment, struct arena *ar
         .zero = experiment->zero,
         .precision = train->precision,
         .optimizer = train->optimizer,
-        .shard_group = shard_group,
-        .replicate_group = replicate_group,
-        .post_forward_group = post_forward_group,
-        .dp_group = {.ranks = experiment->n_gpus,
-                     .hosts = experiment->nodes,
-                     .ranks_per_host = experiment->gpus_per_node},
+        .shard_group = groups.shard,
+        .replicate_group = groups.replicate,
+        .post_forward_group = groups.post_forward,
+        .tensor_group = groups.tensor,
+        .dp_group = groups.data,
         .base_dtype = lora_base_dtype(train),
         .grad_accum = train->grad_accum,
         .host_syncs = train->host_syncs,

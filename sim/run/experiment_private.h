@@ -41,6 +41,17 @@ MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 /* experiment_play.c: whether times are drawn (simulate.jitter, or one of many samples). */
 bool experiment_is_drawn(const struct experiment *experiment);
 
+/* experiment_tensor.c: tensor parallelism, and the groups of the mesh. */
+extern const struct field_table tensor_parallel_table;
+void tensor_parallel_check(struct experiment *experiment);
+MUST_CHECK enum status tensor_parallel_check_cut(struct experiment *experiment,
+                                                 const struct train_shape *shape);
+struct tensor_parallel_shape tensor_parallel_shape_of(const struct experiment *experiment);
+struct mesh_groups {
+    struct group tensor, shard, post_forward, replicate, data;
+};
+MUST_CHECK enum status mesh_groups_find(struct experiment *experiment, struct mesh_groups *groups);
+
 /* outcome_build.c: facts → outcome. */
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);

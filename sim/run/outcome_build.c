@@ -89,7 +89,7 @@ static double recompute_flop_per_token(const struct model *model)
         if (kind->is_recomputed)
             flop += kind->recompute_flop;
     }
-    return flop / (double)model->tokens;
+    return flop * (double)model->tensor_ranks / (double)model->tokens;
 }
 
 /* Of a GPU in the compute dtype; where kinds of GPUs are mixed, in the mean over them. */

@@ -97,9 +97,9 @@ static void run_module(struct ddp_builder *builder, int32_t index, int variant, 
     if (fsdp_kind(fsdp, index)->is_recomputed)
         cast_weights(builder, index);
     if (count == 0)
-        fsdp_op(fsdp, OP_SEGMENT, DDP_COMPUTE, common->unit, common->backward);
+        fsdp_issue(fsdp, common->unit, common->backward);
     for (int32_t g = 0; g < count; g++) {
-        fsdp_op(fsdp, OP_SEGMENT, DDP_COMPUTE, common->unit, module->slices[variant][g]);
+        fsdp_issue(fsdp, common->unit, module->slices[variant][g]);
         ++*made;
         if ((variant & DDP_SYNCS) != 0 && *made == builder->buckets.items[*launched].gradient_end)
             launch(builder, &builder->buckets.items[(*launched)++], common->unit);

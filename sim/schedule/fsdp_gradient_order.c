@@ -33,7 +33,7 @@ static void order_kind(struct fsdp_builder *builder, int32_t module,
 {
     const struct module_kind *kind = fsdp_kind(builder, module);
     const struct segment *backward =
-        &builder->program->segments.items[builder->modules[module].backward];
+        &builder->issues.items[builder->modules[module].backward].whole;
     int64_t left = kind->numel - kind->frozen_numel;
     int32_t tensors = kind->param_count - kind->frozen_count;
     for (int32_t k = 0; k < backward->kernel_count && !backward->is_compiled; k++) {
@@ -72,8 +72,7 @@ int32_t fsdp_add_gradient_slice(struct fsdp_builder *builder, int32_t module, in
     const struct fsdp_gradients *gradients =
         &builder->gradients[builder->model->modules[module].kind_idx];
     const struct fsdp_gradient *gradient = &gradients->items[index];
-    const struct segment whole =
-        builder->program->segments.items[builder->modules[module].backward];
+    const struct segment whole = builder->issues.items[builder->modules[module].backward].whole;
     const int32_t begin = index > 0 ? gradients->items[index - 1].kernel_end : 0;
     const int32_t own = gradient->kernel_end - begin;
     const int32_t count = own + pass_count * gradient->tensors;
@@ -96,5 +95,5 @@ int32_t fsdp_add_gradient_slice(struct fsdp_builder *builder, int32_t module, in
         slice.forward_kernels = own;
     if (gradients->count > 1)
         slice.name = arena_printf(builder->arena, "%s.%d", whole.name, index);
-    return fsdp_add_segment(builder, slice);
+    return fsdp_add_issue(builder, slice);
 }

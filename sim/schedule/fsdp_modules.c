@@ -20,12 +20,11 @@ void fsdp_add_shard(struct fsdp_builder *builder, int32_t index, int32_t pieces)
     fsdp_hold(builder, shard);
 }
 
-int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, bool is_backward,
-                                const struct kernel *kernels, int32_t count,
-                                int32_t forward_kernels)
+int32_t fsdp_add_module_issue(struct fsdp_builder *builder, const char *name, bool is_backward,
+                              const struct kernel *kernels, int32_t count, int32_t forward_kernels)
 {
     const bool is_compiled = builder->settings->is_compiled;
-    return fsdp_add_segment(
+    return fsdp_add_issue(
         builder, (struct segment){.name = name,
                                   .kernels = kernels,
                                   .kernel_count = count,
@@ -52,8 +51,8 @@ int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, in
 
 /* Forward, and backward with the recompute in front, of each kind of module: shared by its modules.
  */
-static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, const char *name,
-                                int32_t *forward, int32_t *backward)
+static void setup_kind_issues(struct fsdp_builder *builder, int32_t kind_idx, const char *name,
+                              int32_t *forward, int32_t *backward)
 {
     const struct module_kind *kind = &builder->model->kinds[kind_idx];
     const bool is_block = kind->role == MODULE_BLOCK;
@@ -63,11 +62,11 @@ static void setup_kind_segments(struct fsdp_builder *builder, int32_t kind_idx, 
     for (int32_t i = 0; i < count; i++)
         kernels[i] = i < recompute_count ? kind->recompute.items[i]
                                          : kind->backward.items[i - recompute_count];
-    *forward = fsdp_add_module_segment(builder, ARENA_JOIN(builder->arena, name, ".forward"), false,
-                                       kind->forward.items, kind->forward.count,
-                                       is_block ? kind->forward.count : 0);
-    *backward = fsdp_add_module_segment(builder, ARENA_JOIN(builder->arena, name, ".backward"),
-                                        true, kernels, count, is_block ? recompute_count : 0);
+    *forward = fsdp_add_module_issue(builder, ARENA_JOIN(builder->arena, name, ".forward"), false,
+                                     kind->forward.items, kind->forward.count,
+                                     is_block ? kind->forward.count : 0);
+    *backward = fsdp_add_module_issue(builder, ARENA_JOIN(builder->arena, name, ".backward"), true,
+                                      kernels, count, is_block ? recompute_count : 0);
 }
 
 static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
@@ -142,8 +141,8 @@ void fsdp_add_modules(struct fsdp_builder *builder)
     for (int32_t i = 0; i < model->module_count; i++) {
         const int32_t kind_idx = model->modules[i].kind_idx;
         if (!is_made[kind_idx] && builder->modules[i].path_units == NULL) {
-            setup_kind_segments(builder, kind_idx, model->modules[i].name, &forward[kind_idx],
-                                &backward[kind_idx]);
+            setup_kind_issues(builder, kind_idx, model->modules[i].name, &forward[kind_idx],
+                              &backward[kind_idx]);
             is_made[kind_idx] = true;
         }
         builder->modules[i].forward = forward[kind_idx];
@@ -206,7 +205,7 @@ void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
 {
     const struct fsdp_module *module = &builder->modules[index];
     fsdp_begin_forward(builder, index);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, module->unit, module->forward);
+    fsdp_issue(builder, module->unit, module->forward);
     fsdp_end_forward(builder, index);
 }
 
@@ -223,7 +222,7 @@ void fsdp_run_backward(struct fsdp_builder *builder, int32_t index)
     const struct fsdp_module *module = &builder->modules[index];
     fsdp_begin_backward(builder, index);
     fsdp_alloc(builder, module->unit, module->grads);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, module->unit, module->backward);
+    fsdp_issue(builder, module->unit, module->backward);
     fsdp_end_backward(builder, index);
 }
 

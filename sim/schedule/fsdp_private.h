@@ -53,7 +53,7 @@ struct fsdp_module {
     /* tensors, -1: none */
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
     int32_t kept;              /* the loss: logits, until the first module's backward is over */
-    int32_t forward, backward; /* segments */
+    int32_t forward, backward; /* issues */
     int32_t done_event;        /* of the forward, that the host waits for; -1: it does not */
 };
 
@@ -69,9 +69,16 @@ struct fsdp_gradients {
     int32_t count, capacity;
 };
 
+/* Kernels of a module as they are issued (fsdp_issue.c). */
+struct fsdp_issue {
+    struct segment whole; /* not in the program where exchanges cut it */
+    struct op_list ops;
+    int32_t segments;
+};
+
 /* Kernels of a module, in a row, whose parameters are in one unit. */
 struct fsdp_run {
-    int32_t module, unit, segment;
+    int32_t module, unit, issue;
     int32_t grads;     /* tensor: of the unit's parameters in the module, at its first run; -1 */
     bool begins, ends; /* the module */
     bool is_recompute; /* of a forward whose hooks run again */
@@ -94,9 +101,16 @@ struct fsdp_builder {
     struct kind_paths *paths;           /* by kind of module: what is inside */
     struct fsdp_runs forward, backward; /* in order; after fsdp_add_runs */
     struct fsdp_gradients *gradients;   /* by kind of module; after fsdp_order_gradients */
-    int64_t update_elements;            /* the optimizer takes so many at a time; 0: all */
+    struct {
+        struct fsdp_issue *items;
+        int32_t count, capacity;
+    } issues;
+    /* Of tensor parallelism, made with the first exchange; 0: none. Events: while there is a stream
+     */
+    int32_t tensor_communicator, tensor_stream, exchange_ready, exchanged;
+    int64_t update_elements; /* the optimizer takes so many at a time; 0: all */
     /* optimizer.c; -1: none */
-    int32_t norm_all_reduce, inf_all_reduce; /* collectives */
+    int32_t norm_all_reduce, norm_tensor_reduce, inf_all_reduce; /* collectives */
     int32_t unscale_segment, norm_segment, scale_segment, optimizer_segment;
     int32_t to_master_segment, from_master_segment;
     int32_t norm_event;                        /* the host waits for what was found */
@@ -137,6 +151,11 @@ void fsdp_host(struct fsdp_builder *builder, enum host_cost cost, int32_t unit, 
 void fsdp_add_op(struct fsdp_builder *builder, struct op op);
 void fsdp_alloc(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
 void fsdp_free(struct fsdp_builder *builder, int32_t unit, int32_t tensor);
+
+/* fsdp_issue.c */
+/* Kernels, and where exchanges are among them what those are; to be issued any number of times. */
+int32_t fsdp_add_issue(struct fsdp_builder *builder, struct segment whole);
+void fsdp_issue(struct fsdp_builder *builder, int32_t unit, int32_t index);
 
 /* fsdp_sizes.c */
 /* What a policy without frozen parameters has: all of `shard` is stored, cast, reduced, updated. */
@@ -197,11 +216,10 @@ void fsdp_begin_backward(struct fsdp_builder *builder, int32_t module);
 void fsdp_end_backward(struct fsdp_builder *builder, int32_t module);
 /* All three, with gradients that stay. */
 void fsdp_run_backward(struct fsdp_builder *builder, int32_t module);
-/* A segment of a module's kernels, of which the first are the forward of a block (program.h), and
+/* An issue of a module's kernels, of which the first are the forward of a block (program.h), and
  * the gradients of so many of its parameters. */
-int32_t fsdp_add_module_segment(struct fsdp_builder *builder, const char *name, bool is_backward,
-                                const struct kernel *kernels, int32_t count,
-                                int32_t forward_kernels);
+int32_t fsdp_add_module_issue(struct fsdp_builder *builder, const char *name, bool is_backward,
+                              const struct kernel *kernels, int32_t count, int32_t forward_kernels);
 int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, int32_t unit,
                               int64_t numel, int32_t count);
 
@@ -247,8 +265,8 @@ void fsdp_await_gradient(struct fsdp_builder *builder, int32_t unit);
 
 /* fsdp_gradient_order.c: backward cut where gradients are made. */
 void fsdp_order_gradients(struct fsdp_builder *builder);
-/* The kernels of backward that end with gradient `index` of a module like this one, and behind them
- * so many passes over it, each of so many bytes an element. */
+/* An issue: the kernels of backward that end with gradient `index` of a module like this one, and
+ * behind them so many passes over it, each of so many bytes an element. */
 int32_t fsdp_add_gradient_slice(struct fsdp_builder *builder, int32_t module, int32_t index,
                                 const double *pass_bytes, int32_t pass_count);
 

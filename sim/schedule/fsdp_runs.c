@@ -16,20 +16,20 @@
 
 #include "schedule/fsdp_private.h"
 
-/* Segments of the modules of a kind that are cut alike. */
+/* Issues of the modules of a kind that are cut alike. */
 struct cut {
     int32_t *local; /* by path: units counted as they appear */
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } segments; /* in the order in which runs are made */
+    } issues; /* in the order in which runs are made */
 };
 
 struct cutting {
     struct fsdp_builder *builder;
     int32_t module;
     struct cut *cut;
-    int32_t taken; /* of cut->segments; −1: they are being made */
+    int32_t taken; /* of cut->issues; −1: they are being made */
     int32_t named;
 };
 
@@ -44,19 +44,19 @@ static int32_t unit_at(const struct cutting *cutting, const struct kernel *kerne
 }
 
 /* `forward_kernels`: a block's host syncs are in its longest run. */
-static int32_t next_segment(struct cutting *cutting, const char *what, bool is_backward,
-                            const struct kernel_list *kernels, int32_t forward_kernels)
+static int32_t next_issue(struct cutting *cutting, const char *what, bool is_backward,
+                          const struct kernel_list *kernels, int32_t forward_kernels)
 {
     struct fsdp_builder *builder = cutting->builder;
     if (cutting->taken >= 0)
-        return cutting->cut->segments.items[cutting->taken++];
+        return cutting->cut->issues.items[cutting->taken++];
     const char *name =
         arena_printf(builder->arena, "%s.%s.%d", builder->model->modules[cutting->module].name,
                      what, (int)cutting->named++);
-    const int32_t segment = fsdp_add_module_segment(builder, name, is_backward, kernels->items,
-                                                    kernels->count, forward_kernels);
-    *ARENA_PUSH(builder->arena, &cutting->cut->segments) = segment;
-    return segment;
+    const int32_t issue = fsdp_add_module_issue(builder, name, is_backward, kernels->items,
+                                                kernels->count, forward_kernels);
+    *ARENA_PUSH(builder->arena, &cutting->cut->issues) = issue;
+    return issue;
 }
 
 static int32_t end_of_run(const struct cutting *cutting, const struct kernel_list *list,
@@ -86,7 +86,7 @@ static void add_list(struct cutting *cutting, const struct kernel_list *list, co
         const struct kernel_list part = {.items = &list->items[begin], .count = end - begin};
         const bool has_syncs = is_forward && end - begin == longest;
         like.unit = unit_at(cutting, &list->items[begin]);
-        like.segment = next_segment(cutting, what, is_backward, &part, has_syncs ? part.count : 0);
+        like.issue = next_issue(cutting, what, is_backward, &part, has_syncs ? part.count : 0);
         longest = has_syncs ? -1 : longest;
         *ARENA_PUSH(cutting->builder->arena, runs) = like;
     }
@@ -229,7 +229,7 @@ void fsdp_add_runs(struct fsdp_builder *builder)
             cut_forward(builder, i, cuts);
         else
             *ARENA_PUSH(builder->arena, &builder->forward) = (struct fsdp_run){
-                .module = i, .unit = module->unit, .segment = module->forward, .grads = -1};
+                .module = i, .unit = module->unit, .issue = module->forward, .grads = -1};
     }
     cuts = ARENA_ARRAY(builder->arena, struct cut, model->kind_count);
     for (int32_t i = model->module_count - 1; i >= 0; i--) {
@@ -242,7 +242,7 @@ void fsdp_add_runs(struct fsdp_builder *builder)
             *ARENA_PUSH(builder->arena, &builder->backward) =
                 (struct fsdp_run){.module = i,
                                   .unit = module->unit,
-                                  .segment = module->backward,
+                                  .issue = module->backward,
                                   .grads = module->grads};
     }
     find_spans(builder, &builder->forward);
@@ -255,7 +255,7 @@ void fsdp_play_forward(struct fsdp_builder *builder, const struct fsdp_run *run)
 {
     if (run->begins)
         fsdp_begin_forward(builder, run->module);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, run->unit, run->segment);
+    fsdp_issue(builder, run->unit, run->issue);
     if (run->ends)
         fsdp_end_forward(builder, run->module);
 }
@@ -265,7 +265,7 @@ void fsdp_play_backward(struct fsdp_builder *builder, const struct fsdp_run *run
     if (run->begins)
         fsdp_begin_backward(builder, run->module);
     fsdp_alloc(builder, run->unit, run->grads);
-    fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, run->unit, run->segment);
+    fsdp_issue(builder, run->unit, run->issue);
     if (run->ends)
         fsdp_end_backward(builder, run->module);
 }

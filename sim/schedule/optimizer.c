@@ -206,6 +206,7 @@ static void setup_norm(struct fsdp_builder *builder, double elements)
     const enum dtype updated = optimizer_update_dtype(builder);
     const double grad_bytes = elements * (double)dtype_bytes(storage);
     builder->norm_segment = builder->scale_segment = builder->norm_all_reduce = -1;
+    builder->norm_tensor_reduce = -1;
     builder->unscale_segment = builder->norm_event = -1;
     if (settings->precision.param_dtype == DTYPE_FP16)
         builder->unscale_segment =
@@ -218,6 +219,9 @@ static void setup_norm(struct fsdp_builder *builder, double elements)
             fsdp_add_pass(builder, "clip_gradients", KERNEL_ELEMENTWISE, updated,
                           2 * elements * (double)dtype_bytes(updated), true);
         builder->norm_all_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE, 0, 4);
+        if (builder->tensor_communicator > 0)
+            builder->norm_tensor_reduce = fsdp_add_collective(builder, COLLECTIVE_ALL_REDUCE,
+                                                              builder->tensor_communicator, 4);
     }
     /* Every rank looks at its shard. */
     const int api = settings->fsdp.api;
@@ -299,6 +303,7 @@ static void take_norm(struct fsdp_builder *builder, int32_t tensors)
     fsdp_op(builder, OP_SEGMENT, FSDP_COMPUTE, -1, builder->norm_segment);
     if (is_shared)
         fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_all_reduce);
+    fsdp_op(builder, OP_COLLECTIVE, FSDP_COMPUTE, -1, builder->norm_tensor_reduce);
     fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, -1, builder->norm_event);
     fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, -1, builder->norm_event);
 }

@@ -168,6 +168,7 @@ struct policy_settings {
     struct group post_forward_group; /* fsdp2: those that a unit is sharded over between forward
                                         and backward; one rank: the shard group, or none */
     struct group replicate_group;    /* those that hold the same shard (HSDP) */
+    struct group tensor_group;       /* those that share one model (tensor parallelism) */
     struct group dp_group;           /* all that reduce gradients together: replicas too */
     enum dtype base_dtype;           /* what frozen parameters are kept in */
     int64_t grad_accum;

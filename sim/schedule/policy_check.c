@@ -333,8 +333,7 @@ static void check_mesh_built(struct config *config, int api, const struct mesh_c
     } rows[] = {{"mesh.pp", mesh->pp},
                 {"mesh.dp_replicate", mesh->dp_replicate},
                 {"mesh.cp", mesh->cp},
-                {"mesh.ep", mesh->ep},
-                {"mesh.tp", mesh->tp}};
+                {"mesh.ep", mesh->ep}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const bool is_replicate = rows[i].path[sizeof("mesh.") - 1] == 'd';
         const bool has_replicas = api == API_FSDP2 || api == API_FSDP1 || api == API_ZERO1;
@@ -342,7 +341,7 @@ static void check_mesh_built(struct config *config, int api, const struct mesh_c
             continue;
         complain(config, is_note, rows[i].path,
                  is_replicate ? "replicas are for fsdp2, fsdp1 and zero1 so far"
-                              : "only 'dp_replicate' and 'dp_shard' may differ from 1 so far",
+                              : "only 'dp_replicate', 'dp_shard' and 'tp' may differ from 1 so far",
                  arena_printf(config->arena, "'%s: %" PRId64 "' cannot be simulated yet",
                               last_word(rows[i].path), rows[i].size));
     }

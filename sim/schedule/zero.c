@@ -118,7 +118,7 @@ enum { PIECES_MAX = 100000 };
 enum status zero_check_pieces(struct config *config, const struct model *model,
                               const struct zero_config *zero, int api, int64_t ranks)
 {
-    const int64_t trained = model->parameters - model->frozen_parameters;
+    const int64_t trained = model->rank_trained_parameters;
     const struct {
         const char *path, *pieces;
         bool is_used;

@@ -76,10 +76,9 @@ static void run_module(struct zero_builder *builder, int32_t index, bool is_firs
     if (is_passing)
         fsdp_alloc(fsdp, module->unit, module->grads);
     if (gradients->count == 0)
-        fsdp_op(fsdp, OP_SEGMENT, ZERO_COMPUTE, module->unit, module->backward);
+        fsdp_issue(fsdp, module->unit, module->backward);
     for (int32_t g = 0; g < gradients->count; g++) {
-        fsdp_op(fsdp, OP_SEGMENT, ZERO_COMPUTE, module->unit,
-                is_kept && !is_first ? kind->sums[g] : kind->slices[g]);
+        fsdp_issue(fsdp, module->unit, is_kept && !is_first ? kind->sums[g] : kind->slices[g]);
         ++*made;
         if (!reduces)
             continue;

@@ -108,7 +108,7 @@ static void add_bucket(struct zero_builder *builder, int32_t index)
         (double)bucket->numel * (double)zero_reduce_bytes(builder));
     if (builder->stage < 3 && scatters(builder)) {
         const int64_t part =
-            (fsdp->model->parameters + zero_ranks(builder) - 1) / zero_ranks(builder);
+            (fsdp->model->rank_parameters + zero_ranks(builder) - 1) / zero_ranks(builder);
         bucket->extra_calls = (int32_t)((bucket->numel - 1) / (part > 0 ? part : 1));
     }
     bucket->ready = fsdp_add_event(fsdp, "ready", name);

@@ -102,6 +102,27 @@ static void test_hybrid(void)
     check_fold(TWO_BLOCKS, overrides, true);
 }
 
+/* Tensor parallelism inside shards and replicas, each exchange on both kinds of streams. */
+static void test_tensor(void)
+{
+    static const char slow[] =
+        "cluster.overrides=[{host: 3, gpu: 2, clock_frac: 0.8}, {host: 5, nic_frac: 0.5}]";
+    static const char *const meshes[] = {
+        "mesh.tp=2",
+        "mesh.tp=4; mesh.dp_replicate=4; train.tensor_parallel.async=true",
+        "mesh.tp=4; train.tensor_parallel={style: megatron, sequence_parallel: false}",
+        "mesh.tp=4; fsdp={api: zero1}; mesh.dp_replicate=8; mesh.dp_shard=2",
+    };
+    char overrides[768];
+    for (size_t i = 0; i < sizeof(meshes) / sizeof(meshes[0]); i++) {
+        snprintf(overrides, sizeof(overrides), "%s%s", REAL_CLUSTER SMALL_LLAMA, meshes[i]);
+        check_fold(TWO_BLOCKS, overrides, false);
+        snprintf(overrides, sizeof(overrides), "%s%s; %s", REAL_CLUSTER SMALL_LLAMA, meshes[i],
+                 slow);
+        check_fold(TWO_BLOCKS, overrides, true);
+    }
+}
+
 /* What one override says beside its host: of all that can differ. */
 static const char *write_difference(struct philox *random, char *text, size_t size)
 {
@@ -182,5 +203,6 @@ const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"groups of a mesh", test_groups},
                                         {"other GPUs", test_other_gpus},
                                         {"replicas of shards", test_hybrid},
+                                        {"tensor parallelism", test_tensor},
                                         {"random overrides", test_random},
                                         {0}};

@@ -97,9 +97,16 @@ static void check_counts(const struct played *played)
     int64_t parameters = 0;
     for (int32_t i = 0; i < outcome->unit_count; i++)
         parameters += outcome->units[i].parameters;
-    CHECK_INT(parameters, outcome->parameters);
+    /* Units are those of one rank of tensor parallelism, and a microbatch is that of all of them.
+     */
+    const int64_t tensor_ranks = played->experiment.mesh.tp;
+    if (tensor_ranks == 1)
+        CHECK_INT(parameters, outcome->parameters);
+    else
+        CHECK_TRUE(parameters < outcome->parameters &&
+                   parameters * tensor_ranks >= outcome->parameters);
     CHECK_INT(outcome->n_gpus, outcome->n_nodes * outcome->gpus_per_node);
-    CHECK_INT(outcome->tokens_per_step,
+    CHECK_INT(outcome->tokens_per_step * tensor_ranks,
               outcome->n_gpus * outcome->micro_batch * outcome->seq_len * outcome->grad_accum);
     CHECK_NEAR(outcome->tokens_per_s * outcome->step_time_s, (double)outcome->tokens_per_step,
                1e-12);

@@ -82,7 +82,7 @@ static void test_unbuilt(void)
         {TWO_BLOCKS,
          "train.activation_checkpointing={policy: selective, every: 2}",
          {"'every' means nothing", "policy: full"}},
-        {TWO_BLOCKS, "mesh.tp=2", {"'tp: 2' cannot be simulated yet"}},
+        {TWO_BLOCKS, "mesh.pp=2", {"'pp: 2' cannot be simulated yet"}},
         {TWO_BLOCKS, "simulate.ideal=[host, lag]", {"'lag'", "latency"}},
     };
     check_mistakes(rows, sizeof(rows) / sizeof(rows[0]));

@@ -40,6 +40,7 @@ int main(int argc, char **argv)
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
                                          {"hsdp", hsdp_cases},
+                                         {"tensor_parallel", schedule_tensor_parallel_cases},
                                          {"host_syncs", host_syncs_cases},
                                          {"offload", offload_cases},
                                          {"program_memory", program_memory_cases},

@@ -36,6 +36,7 @@ extern const struct check_case lora_cases[];
 extern const struct check_case ddp_cases[];
 extern const struct check_case zero_cases[];
 extern const struct check_case hsdp_cases[];
+extern const struct check_case schedule_tensor_parallel_cases[];
 extern const struct check_case host_syncs_cases[];
 extern const struct check_case offload_cases[];
 extern const struct check_case program_memory_cases[];

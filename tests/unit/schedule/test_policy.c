@@ -15,9 +15,8 @@ static const struct {
     {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",
      "'zero_quantized_gradients' cannot be simulated yet"},
     {"mesh.pp=2", "'pp: 2' cannot be simulated yet"},
-    {"mesh.cp=2", "'cp: 2' cannot be simulated yet"},
     {"mesh.ep=2", "'ep: 2' cannot be simulated yet"},
-    {"mesh.tp=2", "'tp: 2' cannot be simulated yet"},
+    {"mesh.cp=2", "'cp: 2' cannot be simulated yet"},
 };
 
 /* Wrong whatever is built. */
@@ -121,7 +120,7 @@ static void test_all_told(void)
     CHECK_INT(
         played_try(
             &played, TWO_BLOCKS,
-            "fsdp.reshard_after_forward=3; mesh.tp=2; fsdp.wrap.every=2; fsdp.wrap.policy=size"),
+            "fsdp.reshard_after_forward=3; mesh.pp=2; fsdp.wrap.every=2; fsdp.wrap.policy=size"),
         STATUS_INPUT);
     CHECK_INT(played.diag.error_count, 3);
     played_release(&played);
