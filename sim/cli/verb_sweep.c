@@ -257,14 +257,14 @@ static enum exit_code play(struct command *command, const struct sweep_plan *pla
 }
 
 /* The ranks of a job, or processes of this machine. */
-static enum status check_team(struct command *command)
+static enum status check_team(struct command *command, const char *path)
 {
     if (command->team == NULL)
         return STATUS_OK;
     if (command->options.jobs > 0)
         return (enum status)command_refuse(command, "mpirun -n, srun -n",
                                            "'--jobs' does not go with several ranks: each plays");
-    if (text_equal(command->arguments.items[0], "-"))
+    if (text_equal(path, "-"))
         return (enum status)command_refuse(command, "name a file that all machines see",
                                            "several ranks cannot read standard input");
     return STATUS_OK;
@@ -290,15 +290,17 @@ enum exit_code verb_sweep(struct command *command)
                                     .is_rerun = chosen->is_rerun,
                                     .retries_failed = chosen->retries_failed,
                                     .has_detail = chosen->has_detail};
-    const struct sweep_request request = {.path = command->arguments.items[0],
-                                          .overrides = chosen->overrides.items,
-                                          .override_count = chosen->overrides.count,
+    struct text_list overrides = {0};
+    const char *path = command_split_file(command, command->arguments.items[0], &overrides);
+    const struct sweep_request request = {.path = path,
+                                          .overrides = overrides.items,
+                                          .override_count = overrides.count,
                                           .is_zip = chosen->is_zip,
                                           .scaling = chosen->scaling};
     enum exit_code code = EXIT_INPUT;
     enum status status = check_options(command);
     if (status == STATUS_OK)
-        status = check_team(command);
+        status = check_team(command, path);
     if (status == STATUS_OK)
         status = shard_read(command, chosen->shard, &options.shard, &options.shard_count);
     if (status == STATUS_OK)

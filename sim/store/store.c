@@ -238,6 +238,12 @@ out:
     return status;
 }
 
+enum status store_check(const char *path, enum store_mode mode, struct diag *diag)
+{
+    bool is_new = false;
+    return store_check_file(path, mode, &is_new, diag);
+}
+
 enum status store_open(const char *path, enum store_mode mode, struct store **store,
                        struct diag *diag)
 {

@@ -32,6 +32,8 @@ struct store;
 
 enum store_mode { STORE_READ, STORE_WRITE }; /* write creates the file when it is missing */
 
+/* The judgement of store_open that needs no opening: whether it can be what is wanted. */
+MUST_CHECK enum status store_check(const char *path, enum store_mode mode, struct diag *diag);
 MUST_CHECK enum status store_open(const char *path, enum store_mode mode, struct store **store,
                                   struct diag *diag);
 void store_close(struct store *store); /* NULL: nothing */

@@ -402,7 +402,10 @@ enum status sweep_run(struct sweep *sweep, const struct sweep_plan *plan,
 {
     struct pool *pool = NULL;
     begin(sweep, plan, options);
-    enum status status = resolve(sweep, &pool, diag);
+    /* Before the work of checking all points: where they go. */
+    enum status status = store_check(options->db, STORE_WRITE, diag);
+    if (status == STATUS_OK)
+        status = resolve(sweep, &pool, diag);
     if (status != STATUS_OK || sweep->is_stopped)
         goto out;
     status = store_open(options->db, STORE_WRITE, &sweep->store, diag);

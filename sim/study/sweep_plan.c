@@ -49,20 +49,57 @@ static void drop_axis(struct sweep_plan *plan, const char *key)
     }
 }
 
+/* What -s said of a key before, when one of the two has many values: "key=1,2"; NULL: nothing. */
+static const char *said_before(const struct sweep_plan *plan, const char *key, bool is_swept)
+{
+    const size_t length = strlen(key);
+    for (int32_t i = 0; i < plan->settings.count; i++) {
+        const struct sweep_setting *setting = &plan->settings.items[i];
+        const char *fixed = setting->fixed;
+        if (fixed != NULL) {
+            if (is_swept && strncmp(fixed, key, length) == 0 && fixed[length] == '=')
+                return fixed;
+            continue;
+        }
+        const struct sweep_axis *axis = &plan->axes.items[setting->axis];
+        if (text_equal(axis->key, key) && text_equal(axis->place.source->name, COMMAND_LINE))
+            return axis->place.source->text;
+    }
+    return NULL;
+}
+
+static enum status refuse(struct sweep_plan *plan, struct place place, const char *hint,
+                          const char *text)
+{
+    diag_add(plan->diag, DIAG_ERROR, place, hint, "%s", text);
+    return STATUS_INPUT;
+}
+
 static enum status add_override(struct sweep_plan *plan, const char *text)
 {
+    static const char accepted[] = "accepted: key=value, or key=v1,v2 and the like, with a dotted "
+                                   "key as in train.micro_batch=1,2";
     const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text || !axis_is_swept(equals + 1)) {
-        if (equals != NULL)
-            drop_axis(plan, arena_strndup(plan->arena, text, (size_t)(equals - text)));
+    const size_t start = equals != NULL ? (size_t)(equals - text) : 0;
+    struct source *source = ARENA_NEW(plan->arena, struct source);
+    *source = (struct source){COMMAND_LINE, text, strlen(text)};
+    if (start == 0)
+        return refuse(
+            plan, (struct place){source, 1, 1, equals != NULL ? 1 : (int32_t)source->length},
+            accepted, equals != NULL ? "the override names no key" : "no '=' in the override");
+    const char *key = arena_strndup(plan->arena, text, start);
+    const bool is_swept = axis_is_swept(equals + 1);
+    const char *before = said_before(plan, key, is_swept);
+    if (before != NULL)
+        return refuse(plan, (struct place){source, 1, 1, (int32_t)start},
+                      "a swept key is given once: all its values in one -s",
+                      arena_printf(plan->arena, "'-s %s' said something else", before));
+    if (!is_swept) {
+        drop_axis(plan, key);
         ARENA_PUSH(plan->arena, &plan->settings)->fixed = text;
         return STATUS_OK;
     }
-    struct source *source = ARENA_NEW(plan->arena, struct source);
-    *source = (struct source){COMMAND_LINE, text, strlen(text)};
-    const size_t start = (size_t)(equals - text);
     const struct place place = {source, 1, (int32_t)start + 2, 1};
-    const char *key = arena_strndup(plan->arena, text, start);
     return axis_add(plan->arena, axis_for(plan, key, place), equals + 1, place, plan->diag);
 }
 
@@ -154,13 +191,6 @@ static enum status read_scaling_option(struct sweep_plan *plan, const char *word
 }
 
 /* ---- points ------------------------------------------------------------------------------- */
-
-static enum status refuse(struct sweep_plan *plan, struct place place, const char *hint,
-                          const char *text)
-{
-    diag_add(plan->diag, DIAG_ERROR, place, hint, "%s", text);
-    return STATUS_INPUT;
-}
 
 static enum status count_zip(struct sweep_plan *plan)
 {

@@ -114,13 +114,13 @@ static void test_same_table(void)
 }
 
 /* Asked to stop: what was given out is stored, exit 75; the rerun does the rest. */
-static void test_asked_to_stop(void)
+static void ask_to_stop(int signal_number)
 {
     struct site site;
     site_init(&site, POINTS);
     const pid_t pid = sweep_start(&site, site.db, site.csv, two_jobs);
     site_wait_s(0.6 * site.undisturbed_s);
-    (void)kill(-pid, SIGINT);
+    (void)kill(-pid, signal_number);
     const int code = process_finish(pid);
     CHECK_TRUE(code == 75 || code == 0);
     const int64_t stored = code == 75 ? sql_int(site.db, "SELECT count(*) FROM run") : POINTS;
@@ -128,6 +128,12 @@ static void test_asked_to_stop(void)
     site_check_complete(&site, site.db);
     CHECK_TRUE(stored <= POINTS);
     site_release(&site);
+}
+
+static void test_asked_to_stop(void)
+{
+    ask_to_stop(SIGINT);
+    ask_to_stop(SIGUSR1);
 }
 
 /* No file, the log of the database among them, may grow past a few pages: the first half stays. */
