@@ -12,9 +12,9 @@
 enum {
     IN_ALL = (1 << VERB_COUNT) - 1,
     IN_LOGS = 1 << VERB_VALIDATE | 1 << VERB_CALIBRATE,
-    IN_LOADING = 1 << VERB_RUN | 1 << VERB_SWEEP | 1 << VERB_SOLVE | 1 << VERB_CHECK |
-                 1 << VERB_MEMORY | 1 << VERB_EXPLAIN | 1 << VERB_VALIDATE | 1 << VERB_COMM |
-                 1 << VERB_CALIBRATE | 1 << VERB_TOPOLOGY,
+    IN_LOADING = 1 << VERB_RUN | 1 << VERB_SWEEP | 1 << VERB_SOLVE | 1 << VERB_COMPARE |
+                 1 << VERB_CHECK | 1 << VERB_MEMORY | 1 << VERB_EXPLAIN | 1 << VERB_VALIDATE |
+                 1 << VERB_COMM | 1 << VERB_CALIBRATE | 1 << VERB_TOPOLOGY,
 };
 
 const struct option option_table[] = {
@@ -28,8 +28,8 @@ const struct option option_table[] = {
     {.name = "json",
      .kind = OPTION_FLAG,
      .offset = AT(is_json),
-     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_MEMORY) | IN(VERB_DB) |
-              IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) |
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_COMPARE) | IN(VERB_MEMORY) |
+              IN(VERB_DB) | IN(VERB_LIST) | IN(VERB_MODEL) | IN(VERB_TOPOLOGY) | IN(VERB_VALIDATE) |
               IN(VERB_COMM) | IN(VERB_CALIBRATE),
      .help = "print JSON, SI units in the key names (run: one object a FILE)"},
     {.name = "assert",
@@ -82,9 +82,10 @@ const struct option option_table[] = {
     {.name = "top",
      .kind = OPTION_COUNT,
      .offset = AT(top),
-     .verbs = IN(VERB_RUN) | IN(VERB_DB),
+     .verbs = IN(VERB_RUN) | IN(VERB_COMPARE) | IN(VERB_DB),
      .value_name = "N",
-     .help = "like --units, with the N slowest units only"},
+     .help = "like --units, with the N slowest units only (compare: the N that differ most, "
+             "default 8)"},
     {.name = "dot",
      .kind = OPTION_FLAG,
      .offset = AT(is_dot),
@@ -99,7 +100,8 @@ const struct option option_table[] = {
     {.name = "db",
      .kind = OPTION_TEXT,
      .offset = AT(db),
-     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_DB) | IN(VERB_VALIDATE),
+     .verbs = IN(VERB_RUN) | IN(VERB_SWEEP) | IN(VERB_SOLVE) | IN(VERB_COMPARE) | IN(VERB_DB) |
+              IN(VERB_VALIDATE),
      .value_name = "FILE",
      .help = "the results database (else $FSDPSIM_DB, else results/fsdpsim.db where such a folder "
              "is, else the XDG data folder)"},
@@ -172,7 +174,7 @@ const struct option option_table[] = {
     {.name = "markdown",
      .kind = OPTION_FLAG,
      .offset = AT(is_markdown),
-     .verbs = IN(VERB_VALIDATE) | IN(VERB_SWEEP),
+     .verbs = IN(VERB_VALIDATE) | IN(VERB_SWEEP) | IN(VERB_COMPARE),
      .help = "print Markdown (validate: as in results/accuracy.md)"},
     {.name = "svg",
      .kind = OPTION_TEXT,

@@ -14,6 +14,7 @@ enum verb_id {
     VERB_RUN,
     VERB_SWEEP,
     VERB_SOLVE,
+    VERB_COMPARE,
     VERB_CHECK,
     VERB_SCHEMA,
     VERB_LIST,
@@ -65,6 +66,7 @@ void verb_names(const char *names[VERB_COUNT + 1]); /* NULL-ended */
 enum exit_code verb_run(struct command *command);
 enum exit_code verb_sweep(struct command *command);
 enum exit_code verb_solve(struct command *command);
+enum exit_code verb_compare(struct command *command);
 enum exit_code verb_check(struct command *command);
 enum exit_code verb_schema(struct command *command);
 enum exit_code verb_list(struct command *command);

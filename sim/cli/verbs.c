@@ -72,6 +72,25 @@ const struct verb verb_table[] = {
      .min_arguments = 1,
      .max_arguments = 1,
      .play = verb_solve},
+    {.id = VERB_COMPARE,
+     .name = "compare",
+     .arguments = "A B",
+     .summary = "two configurations or stored runs: which settings differ, and where time and "
+                "memory do",
+     .text =
+         "Each of A and B is a configuration (FILE, a shipped name, FILE@KEY=VALUE), which is "
+         "played, or the\n"
+         "ID of a stored run. Prints the settings that differ, the differences of step time and "
+         "memory by\n"
+         "category, phase and FSDP unit, the largest first, and one paragraph that says what "
+         "changed.\n"
+         "Nothing is stored. See docs/compare.md.\n",
+     .examples = {{"fsdpsim compare my.yaml my.yaml@fsdp.reshard_after_forward=false",
+                   "what a setting does, and where"},
+                  {"fsdpsim compare 3 7", "two stored runs"}},
+     .min_arguments = 2,
+     .max_arguments = 2,
+     .play = verb_compare},
     {.id = VERB_CHECK,
      .name = "check",
      .arguments = "FILE...",

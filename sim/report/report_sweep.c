@@ -175,23 +175,6 @@ static void add_headings(struct table *table, const struct sweep_plan *plan,
         table_cell(table, "%s", cost_headings[k]);
 }
 
-static void write_markdown(const struct table *table, FILE *file)
-{
-    for (int32_t i = 0; i < table->count; i++) {
-        const struct table_line *line = &table->items[i];
-        for (int32_t k = 0; k < line->cell_count; k++) {
-            fputs(k == 0 ? "| " : " | ", file);
-            for (const char *at = line->cells[k]; *at != '\0'; at++)
-                fprintf(file, *at == '|' ? "\\%c" : "%c", *at);
-        }
-        fputs(" |\n", file);
-        if (i > 0)
-            continue;
-        for (int32_t k = 0; k < line->cell_count; k++)
-            fputs(k + 1 == line->cell_count ? "| --- |\n" : "| ---: ", file);
-    }
-}
-
 /* Each reason once, with the number of points that have it. */
 static void write_reasons(const struct sweep *sweep, FILE *file)
 {
@@ -239,7 +222,7 @@ enum status report_sweep_table(struct sweep *sweep, bool is_markdown, FILE *file
     }
     if (status == STATUS_OK) {
         if (is_markdown)
-            write_markdown(&table, file);
+            table_write_markdown(&table, file);
         else
             table_write(&table, file);
         write_reasons(sweep, file);

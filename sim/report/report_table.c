@@ -99,3 +99,25 @@ void table_write(const struct table *table, FILE *file)
     }
     arena_release(&scratch);
 }
+
+static void write_markdown_cell(const char *cell, FILE *file)
+{
+    for (cell += strspn(cell, " "); *cell != '\0'; cell++)
+        fprintf(file, *cell == '|' ? "\\%c" : "%c", *cell);
+}
+
+void table_write_markdown(const struct table *table, FILE *file)
+{
+    const int32_t columns = table->count > 0 ? table->items[0].cell_count : 0;
+    for (int32_t i = 0; i < table->count; i++) {
+        const struct table_line *line = &table->items[i];
+        for (int32_t k = 0; k < columns; k++) {
+            fputs(k == 0 ? "| " : " | ", file);
+            write_markdown_cell(k < line->cell_count ? line->cells[k] : "", file);
+        }
+        fputs(" |\n", file);
+        for (int32_t k = 0; i == 0 && k < columns; k++)
+            fputs(k < table->left_count ? "| --- " : "| ---: ", file);
+        fputs(i == 0 ? "|\n" : "", file);
+    }
+}

@@ -38,6 +38,8 @@ void table_row(struct table *table);
 /* The next cell of the last row. */
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 void table_write(const struct table *table, FILE *file);
+/* The same, of rows alone (the first one names the columns), as Markdown. */
+void table_write_markdown(const struct table *table, FILE *file);
 
 int32_t text_width(const char *text); /* in characters */
 

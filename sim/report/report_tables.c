@@ -15,41 +15,10 @@ struct unit_group {
     double total_s; /* of one unit */
 };
 
-/* Two units whose times differ by less than this are the same to a reader of four digits. */
-static const double same_time_frac = 1e-4;
-
-static bool is_same_time(double a, double b, double scale)
-{
-    return fabs(a - b) <= same_time_frac * scale;
-}
-
 /* Exposed time and its own kernels: what the unit adds to the step. */
 static double unit_total_s(const struct outcome_unit *unit)
 {
     return unit->forward_s + unit->backward_s + unit->exposed_s;
-}
-
-/* "layers.12" and "layers.13": equal up to the number at the end. */
-static bool is_same_family(const char *a, const char *b)
-{
-    size_t a_length = strlen(a), b_length = strlen(b);
-    while (a_length > 0 && a[a_length - 1] >= '0' && a[a_length - 1] <= '9')
-        a_length--;
-    while (b_length > 0 && b[b_length - 1] >= '0' && b[b_length - 1] <= '9')
-        b_length--;
-    return a[a_length] != '\0' && b[b_length] != '\0' && a_length == b_length &&
-           memcmp(a, b, a_length) == 0;
-}
-
-static bool is_same_unit(const struct outcome_unit *a, const struct outcome_unit *b)
-{
-    const double scale = unit_total_s(a);
-    return a->parameters == b->parameters && is_same_family(a->name, b->name) &&
-           is_same_time(a->forward_s, b->forward_s, scale) &&
-           is_same_time(a->backward_s, b->backward_s, scale) &&
-           is_same_time(a->all_gather_s, b->all_gather_s, scale) &&
-           is_same_time(a->reduce_scatter_s, b->reduce_scatter_s, scale) &&
-           is_same_time(a->exposed_s, b->exposed_s, scale);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -84,7 +53,7 @@ static int32_t group_units(const struct outcome *outcome, struct unit_group *gro
     int32_t count = 0;
     for (int32_t i = 0; i < outcome->unit_count; i++) {
         const struct outcome_unit *unit = &outcome->units[i];
-        if (count > 0 && is_same_unit(groups[count - 1].first, unit)) {
+        if (count > 0 && outcome_units_are_alike(groups[count - 1].first, unit)) {
             groups[count - 1].last = unit;
             groups[count - 1].count++;
             continue;

@@ -2,6 +2,7 @@
 #include "run/outcome.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/strbuf.h"
 
@@ -177,4 +178,31 @@ bool outcome_number(const struct outcome *outcome, const struct metric *metric, 
         break;
     }
     return false;
+}
+
+/* ---- units -------------------------------------------------------------------------------- */
+
+/* Two units whose times differ by less than this are the same to a reader of four digits. */
+static const double same_time_frac = 1e-4;
+
+bool outcome_names_are_alike(const char *a, const char *b)
+{
+    size_t a_length = strlen(a), b_length = strlen(b);
+    while (a_length > 0 && a[a_length - 1] >= '0' && a[a_length - 1] <= '9')
+        a_length--;
+    while (b_length > 0 && b[b_length - 1] >= '0' && b[b_length - 1] <= '9')
+        b_length--;
+    return a[a_length] != '\0' && b[b_length] != '\0' && a_length == b_length &&
+           memcmp(a, b, a_length) == 0;
+}
+
+bool outcome_units_are_alike(const struct outcome_unit *a, const struct outcome_unit *b)
+{
+    const double least_s = same_time_frac * (a->forward_s + a->backward_s + a->exposed_s);
+    return a->parameters == b->parameters && outcome_names_are_alike(a->name, b->name) &&
+           fabs(a->forward_s - b->forward_s) <= least_s &&
+           fabs(a->backward_s - b->backward_s) <= least_s &&
+           fabs(a->all_gather_s - b->all_gather_s) <= least_s &&
+           fabs(a->reduce_scatter_s - b->reduce_scatter_s) <= least_s &&
+           fabs(a->exposed_s - b->exposed_s) <= least_s;
 }

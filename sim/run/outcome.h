@@ -120,6 +120,11 @@ const struct metric *outcome_metric(const char *name); /* NULL: no such metric *
 /* The value as a number (bool: 0/1); false for texts and undefined values. */
 bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value);
 
+/* "layers.12" and "layers.13": equal up to the number at the end. */
+bool outcome_names_are_alike(const char *a, const char *b);
+/* Such units, with the same parameters and, to four digits, the same times. */
+bool outcome_units_are_alike(const struct outcome_unit *a, const struct outcome_unit *b);
+
 /* The field of `item` (an outcome, or a row of one of its lists) that the metric describes. */
 static inline const void *metric_field(const void *item, const struct metric *metric)
 {

@@ -7,6 +7,7 @@ int main(int argc, char **argv)
     numeric_init();
     const struct check_suite suites[] = {{"outcome_wire", outcome_wire_cases},
                                          {"pool", pool_cases},
+                                         {"compare", compare_cases},
                                          {"solve", solve_cases},
                                          {"sweep_axis", sweep_axis_cases},
                                          {"sweep_equal", sweep_equal_cases},

@@ -9,6 +9,7 @@ extern const struct check_case outcome_wire_cases[];
 extern const struct check_case beside_cases[];
 extern const struct check_case torchtitan_log_cases[];
 extern const struct check_case pool_cases[];
+extern const struct check_case compare_cases[];
 extern const struct check_case solve_cases[];
 extern const struct check_case sweep_axis_cases[];
 extern const struct check_case sweep_equal_cases[];
