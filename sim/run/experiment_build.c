@@ -119,6 +119,7 @@ static enum status build_program(struct experiment *experiment, struct arena *ar
         .shard_group = groups.shard,
         .replicate_group = groups.replicate,
         .post_forward_group = groups.post_forward,
+        .secondary_group = groups.secondary,
         .tensor_group = groups.tensor,
         .dp_group = groups.data,
         .base_dtype = lora_base_dtype(train),

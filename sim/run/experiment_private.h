@@ -48,7 +48,7 @@ MUST_CHECK enum status tensor_parallel_check_cut(struct experiment *experiment,
                                                  const struct train_shape *shape);
 struct tensor_parallel_shape tensor_parallel_shape_of(const struct experiment *experiment);
 struct mesh_groups {
-    struct group tensor, shard, post_forward, replicate, data;
+    struct group tensor, shard, post_forward, secondary, replicate, data;
 };
 MUST_CHECK enum status mesh_groups_find(struct experiment *experiment, struct mesh_groups *groups);
 

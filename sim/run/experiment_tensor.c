@@ -142,13 +142,18 @@ enum status mesh_groups_find(struct experiment *experiment, struct mesh_groups *
     const struct mesh_config *mesh = &experiment->mesh;
     const struct layout size = size_of(experiment);
     const int64_t between = experiment->fsdp.reshard_after_forward;
-    *groups = (struct mesh_groups){.post_forward = {.ranks = 1}};
+    const int64_t secondary =
+        experiment->fsdp.api == API_ZERO3 ? experiment->zero.hpz_partition_size : 1;
+    *groups = (struct mesh_groups){.post_forward = {.ranks = 1}, .secondary = {.ranks = 1}};
     enum status status = find_group(experiment, "mesh.tp", mesh->tp, 1, &groups->tensor);
     if (status == STATUS_OK)
         status = find_group(experiment, "mesh.dp_shard", mesh->dp_shard, mesh->tp, &groups->shard);
     if (status == STATUS_OK && between > 1)
         status = find_group(experiment, "fsdp.reshard_after_forward", between, mesh->tp,
                             &groups->post_forward);
+    if (status == STATUS_OK && secondary > 1)
+        status = find_group(experiment, "zero.zero_hpz_partition_size", secondary, mesh->tp,
+                            &groups->secondary);
     if (status != STATUS_OK)
         return status;
     /* What neighbours tile, those a stride apart tile. */

@@ -168,9 +168,11 @@ struct policy_settings {
     struct group post_forward_group; /* fsdp2: those that a unit is sharded over between forward
                                         and backward; one rank: the shard group, or none */
     struct group replicate_group;    /* those that hold the same shard (HSDP) */
-    struct group tensor_group;       /* those that share one model (tensor parallelism) */
-    struct group dp_group;           /* all that reduce gradients together: replicas too */
-    enum dtype base_dtype;           /* what frozen parameters are kept in */
+    struct group
+        secondary_group;       /* zero3: those of the secondary partition (hpZ); one rank: none */
+    struct group tensor_group; /* those that share one model (tensor parallelism) */
+    struct group dp_group;     /* all that reduce gradients together: replicas too */
+    enum dtype base_dtype;     /* what frozen parameters are kept in */
     int64_t grad_accum;
     int64_t host_syncs;      /* in the forward of each block (host_syncs.c) */
     int64_t hardware_queues; /* hardware_queues.c; 0: one a stream */

@@ -347,6 +347,24 @@ static void check_mesh_built(struct config *config, int api, const struct mesh_c
     }
 }
 
+/* hpZ: the secondary partition tiles the ranks, and is of parameters on the GPU. */
+static void check_secondary(struct config *config, const struct zero_config *zero,
+                            const struct mesh_config *mesh)
+{
+    const int64_t ranks = zero->hpz_partition_size;
+    if (ranks > 1 && mesh->dp_shard % ranks != 0)
+        config_error(config, "zero.zero_hpz_partition_size",
+                     arena_printf(config->arena,
+                                  "1, or a divisor of the %" PRId64
+                                  " GPUs that parameters are shared by",
+                                  mesh->dp_shard),
+                     "a secondary partition of %" PRId64 " does not tile %" PRId64 " GPUs", ranks,
+                     mesh->dp_shard);
+    if (ranks > 1 && zero->offload_param != OFFLOAD_NONE)
+        config_error(config, "zero.zero_hpz_partition_size", "1, or 'offload_param: none'",
+                     "a secondary partition of parameters on the host cannot be simulated yet");
+}
+
 static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)
 {
     const struct {
@@ -354,7 +372,6 @@ static void check_zero_built(struct config *config, const struct zero_config *ze
         bool is_asked;
         const char *hint;
     } rows[] = {
-        {"zero.zero_hpz_partition_size", zero->hpz_partition_size > 1, "1 so far"},
         {"zero.zero_quantized_weights", zero->quantized_weights, "false so far"},
         {"zero.zero_quantized_gradients", zero->quantized_gradients, "false so far"},
         {"zero.offload_optimizer", zero->offload_optimizer == OFFLOAD_NVME, "none or cpu so far"},
@@ -372,6 +389,8 @@ void policy_check_built(struct config *config, const struct policy_config *polic
     check_keys(config, policy->fsdp, policy->mesh);
     if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);
+    if (policy->fsdp->api == API_ZERO3)
+        check_secondary(config, policy->zero, policy->mesh);
     check_precision(config, policy->fsdp->api, policy->precision);
     check_offload(config, policy);
     check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);

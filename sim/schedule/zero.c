@@ -19,6 +19,12 @@ int64_t zero_ranks(const struct zero_builder *builder)
     return builder->fsdp.settings->shard_group.ranks;
 }
 
+int64_t zero_secondary_ranks(const struct zero_builder *builder)
+{
+    const int64_t ranks = builder->fsdp.settings->secondary_group.ranks;
+    return builder->stage == 3 && ranks > 1 ? ranks : 1;
+}
+
 bool zero_has_replicas(const struct zero_builder *builder)
 {
     return builder->fsdp.settings->dp_group.ranks > zero_ranks(builder);
@@ -39,6 +45,14 @@ static void setup_streams(struct zero_builder *builder)
     if (zero_has_replicas(builder))
         *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) = (struct communicator){
             .name = "dp_shard", .purpose = "updates", .group = fsdp->settings->shard_group};
+    builder->secondary_communicator = -1;
+    if (zero_secondary_ranks(builder) > 1) {
+        *ARENA_PUSH(fsdp->arena, &fsdp->program->communicators) =
+            (struct communicator){.name = "hpz",
+                                  .purpose = "gathers in backward",
+                                  .group = fsdp->settings->secondary_group};
+        builder->secondary_communicator = fsdp->program->communicators.count - 1;
+    }
     builder->reduce_stream = builder->overlaps ? ZERO_REDUCE : ZERO_COMPUTE;
     builder->fetch_stream = builder->overlaps ? ZERO_FETCH : ZERO_COMPUTE;
 }

@@ -110,5 +110,6 @@ void zero3_gather_updates(struct zero_builder *builder)
 {
     builder->has_partition = false;
     zero_return_updates(builder);
+    zero3_drop_secondary(builder);
     fsdp_op(&builder->fsdp, OP_COLLECTIVE, ZERO_COMPUTE, -1, builder->persistent_gather);
 }

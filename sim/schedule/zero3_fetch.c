@@ -10,6 +10,10 @@
  * Gathering several parameters in one collective puts the shards side by side first and cuts the
  * parameters out of its buffer afterwards (2 B and 2 B an element), on the fetch stream.
  *
+ * hpZ (ZeRO++, Wang et al. 2023, arXiv 2306.10209, section 3.2): when a parameter is first released
+ * in a step, a GPU keeps 1/h of it, h = zero_hpz_partition_size; from then on backward gathers it
+ * among those h neighbours alone. The update makes the copies void (invalidate_secondary_tensor).
+ *
  * Left out: kernels inside a block start when all of the block's parameters are there.
  */
 #include <string.h>
@@ -35,10 +39,12 @@ static void add_to_leaf(struct zero_builder *builder, struct zero_leaf *leaf,
                         const struct param *param)
 {
     const int64_t ranks = zero_ranks(builder), numel = param->dim0 * param->rest;
+    const int64_t secondary = zero_secondary_ranks(builder);
     if (numel <= builder->fsdp.settings->zero.param_persistence_threshold || ranks == 1)
         return;
     leaf->numel += numel;
     leaf->shard += (numel + ranks - 1) / ranks;
+    leaf->secondary_shard += (numel + secondary - 1) / secondary;
     leaf->tensors++;
 }
 
@@ -53,6 +59,23 @@ static void add_leaf_tensor(struct zero_builder *builder, struct zero_leaf *leaf
                         .stream = (uint8_t)builder->fetch_stream,
                         .unit = leaf->unit,
                         .pieces = leaf->tensors});
+}
+
+/* What hpZ keeps of a leaf from its first release in a step to the update. */
+static void add_secondary(struct zero_builder *builder, struct zero_leaf *leaf)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    const bool is_kept = zero_secondary_ranks(builder) > 1;
+    const int64_t bytes = is_kept ? leaf->secondary_shard * zero_param_bytes(builder) : 0;
+    leaf->secondary = fsdp_add_tensor(
+        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "secondary(", leaf->name, ")"),
+                              .bytes = bytes,
+                              .category = MEMORY_UNSHARDED_PARAMETERS,
+                              .unit = leaf->unit,
+                              .pieces = leaf->tensors});
+    leaf->keep_secondary =
+        fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, "keep(", leaf->name, ")"), KERNEL_CAST,
+                      (enum dtype)fsdp->settings->precision.param_dtype, 2 * (double)bytes, false);
 }
 
 /* The leaves of a module, from builder->leaf_count on. */
@@ -71,8 +94,10 @@ static int32_t add_leaves(struct zero_builder *builder, int32_t module)
                 .chunk = -1};
         add_to_leaf(builder, &builder->leaves[builder->leaf_count - 1], param);
     }
-    for (int32_t i = first; i < builder->leaf_count; i++)
+    for (int32_t i = first; i < builder->leaf_count; i++) {
         add_leaf_tensor(builder, &builder->leaves[i]);
+        add_secondary(builder, &builder->leaves[i]);
+    }
     return builder->leaf_count - first;
 }
 
@@ -124,7 +149,7 @@ static void add_chunk_buffer(struct zero_builder *builder, struct zero_chunk *ch
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct zero_leaf *first = &builder->leaves[chunk->leaves[0]];
-    const double moved = (double)(chunk->shard * zero_ranks(builder) * zero_param_bytes(builder));
+    const double moved = (double)(chunk->padded * zero_param_bytes(builder));
     chunk->buffer = chunk->copy_out = -1;
     if (chunk->tensors == 1)
         return;
@@ -140,15 +165,17 @@ static void add_chunk_buffer(struct zero_builder *builder, struct zero_chunk *ch
 }
 
 /* The collective of equal size that is in the table already, else a new one. */
-static int32_t gather_of(struct zero_builder *builder, double bytes)
+static int32_t gather_of(struct zero_builder *builder, double bytes, bool is_secondary)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct program *program = fsdp->program;
+    const int32_t communicator = is_secondary ? builder->secondary_communicator : 0;
     for (int32_t i = 0; i < program->collectives.count; i++)
         if (program->collectives.items[i].op == COLLECTIVE_ALL_GATHER &&
+            program->collectives.items[i].communicator == communicator &&
             program->collectives.items[i].bytes == bytes)
             return i;
-    return fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, bytes);
+    return fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, communicator, bytes);
 }
 
 /* One collective for all of them. */
@@ -158,16 +185,19 @@ static void gather(struct zero_builder *builder, const int32_t *leaves, int32_t 
     struct zero_chunk *chunk = ARENA_PUSH(fsdp->arena, &builder->chunks);
     chunk->leaves = ARENA_ARRAY(fsdp->arena, int32_t, count);
     chunk->leaf_count = count;
+    chunk->is_secondary = builder->is_backward && builder->leaves[leaves[0]].has_secondary;
     for (int32_t i = 0; i < count; i++) {
         struct zero_leaf *leaf = &builder->leaves[leaves[i]];
         chunk->leaves[i] = leaves[i];
         chunk->tensors += leaf->tensors;
         chunk->numel += leaf->numel;
-        chunk->shard += leaf->shard;
+        chunk->shard += chunk->is_secondary ? leaf->secondary_shard : leaf->shard;
         leaf->chunk = builder->chunks.count - 1;
     }
     const struct zero_leaf *first = &builder->leaves[leaves[0]];
-    const double bytes = (double)(chunk->shard * zero_ranks(builder) * zero_param_bytes(builder));
+    const int64_t ranks = chunk->is_secondary ? zero_secondary_ranks(builder) : zero_ranks(builder);
+    chunk->padded = chunk->shard * ranks;
+    const double bytes = (double)(chunk->padded * zero_param_bytes(builder));
     add_chunk_buffer(builder, chunk);
     chunk->gathered = fsdp_add_event(fsdp, "gathered", first->name);
     chunk->arrived = fsdp_add_event(fsdp, "arrived", first->name);
@@ -179,10 +209,11 @@ static void gather(struct zero_builder *builder, const int32_t *leaves, int32_t 
         fsdp_op(fsdp, OP_SEGMENT, builder->fetch_stream, first->unit,
                 fsdp_add_pass(fsdp, "join_shards", KERNEL_CAST,
                               (enum dtype)fsdp->settings->precision.param_dtype,
-                              2 * bytes / (double)zero_ranks(builder), false));
+                              2 * bytes / (double)ranks, false));
     fsdp_op(fsdp, OP_RECORD, builder->fetch_stream, first->unit, chunk->arrived);
     fsdp_op(fsdp, OP_WAIT, ZERO_GATHER, first->unit, chunk->arrived);
-    fsdp_op(fsdp, OP_COLLECTIVE, ZERO_GATHER, first->unit, gather_of(builder, bytes));
+    fsdp_op(fsdp, OP_COLLECTIVE, ZERO_GATHER, first->unit,
+            gather_of(builder, bytes, chunk->is_secondary));
     fsdp_op(fsdp, OP_RECORD, ZERO_GATHER, first->unit, chunk->gathered);
 }
 
@@ -264,6 +295,7 @@ void zero3_fetch(struct zero_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct zero_visit *visit = &builder->visits[index];
     const int32_t unit = fsdp->modules[visit->module].unit;
+    builder->is_backward = visit->is_backward;
     const bool is_block = fsdp_kind(fsdp, visit->module)->role == MODULE_BLOCK;
     const int32_t calls = is_block ? BLOCK_CALLS : 0;
     if (calls + visit->leaf_count > 0)
@@ -301,6 +333,26 @@ static bool is_reused(const struct zero_builder *builder, int32_t visit_idx, int
     return false;
 }
 
+static void keep_secondary(struct zero_builder *builder, struct zero_leaf *leaf)
+{
+    struct fsdp_builder *fsdp = &builder->fsdp;
+    if (leaf->has_secondary || leaf->secondary < 0)
+        return;
+    fsdp_alloc(fsdp, leaf->unit, leaf->secondary);
+    fsdp_op(fsdp, OP_SEGMENT, ZERO_COMPUTE, leaf->unit, leaf->keep_secondary);
+    leaf->has_secondary = true;
+}
+
+void zero3_drop_secondary(struct zero_builder *builder)
+{
+    for (int32_t i = 0; i < builder->leaf_count; i++) {
+        struct zero_leaf *leaf = &builder->leaves[i];
+        if (leaf->has_secondary)
+            fsdp_free(&builder->fsdp, leaf->unit, leaf->secondary);
+        leaf->has_secondary = false;
+    }
+}
+
 void zero3_release(struct zero_builder *builder, int32_t index)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
@@ -309,6 +361,7 @@ void zero3_release(struct zero_builder *builder, int32_t index)
         struct zero_leaf *leaf = &builder->leaves[visit->leaves[i]];
         if (!leaf->is_available || is_reused(builder, index, visit->leaves[i]))
             continue;
+        keep_secondary(builder, leaf);
         if (builder->fetch_stream != ZERO_COMPUTE)
             fsdp_op(fsdp, OP_RECORD_STREAM, ZERO_COMPUTE, leaf->unit, leaf->params);
         fsdp_free(fsdp, leaf->unit, leaf->params);

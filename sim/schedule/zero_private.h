@@ -43,7 +43,11 @@ struct zero_leaf {
     int32_t tensors;
     int32_t params; /* tensor, -1: none */
     int32_t unit;
+    /* hpZ: elements of a GPU's secondary part; tensor; the copy into it; -1: none */
+    int64_t secondary_shard;
+    int32_t secondary, keep_secondary;
     /* state */
+    bool has_secondary;
     int32_t chunk; /* under way in this gather, -1: none */
     bool is_available;
     bool is_chosen; /* for the gather that is being put together */
@@ -53,8 +57,9 @@ struct zero_leaf {
 struct zero_chunk {
     int32_t *leaves;
     int32_t leaf_count, tensors;
-    int64_t numel, shard;
-    int32_t buffer; /* tensor; -1: the only parameter itself */
+    int64_t numel, shard, padded; /* elements, on one GPU, gathered */
+    bool is_secondary;            /* gathered from secondary parts */
+    int32_t buffer;               /* tensor; -1: the only parameter itself */
     int32_t copy_out;
     int32_t gathered, arrived; /* events */
 };
@@ -87,6 +92,7 @@ struct zero_builder {
         int32_t count, capacity;
     } updates;
     /* stage 3 */
+    int32_t secondary_communicator; /* hpZ; -1: none */
     struct zero_leaf *leaves;
     int32_t leaf_count;
     struct zero_visit *visits;
@@ -102,6 +108,7 @@ struct zero_builder {
     bool is_last_microbatch;
     int32_t reduced_count; /* buckets launched in this backward */
     int32_t trace_at;      /* first entry that is not fetched yet */
+    bool is_backward;      /* of the visit at hand */
     int64_t available;     /* elements gathered or under way */
     int32_t waiting[3];    /* events of the latest fetches, oldest first */
     int32_t waiting_count;
@@ -113,6 +120,8 @@ struct zero_builder {
 int64_t zero_param_bytes(const struct zero_builder *builder);
 int64_t zero_reduce_bytes(const struct zero_builder *builder);
 int64_t zero_ranks(const struct zero_builder *builder);
+/* GPUs of a secondary partition; 1: there is none. */
+int64_t zero_secondary_ranks(const struct zero_builder *builder);
 /* Stage 1 over groups: gradients are reduced over all, states and updates shared in a group. */
 bool zero_has_replicas(const struct zero_builder *builder);
 
@@ -145,6 +154,8 @@ void zero3_add_trace(struct zero_builder *builder);
 void zero3_begin_trace(struct zero_builder *builder);
 void zero3_fetch(struct zero_builder *builder, int32_t visit);
 void zero3_release(struct zero_builder *builder, int32_t visit);
+/* After the update: what hpZ kept is void. */
+void zero3_drop_secondary(struct zero_builder *builder);
 void zero3_microbatch(struct zero_builder *builder);
 void zero3_gather_updates(struct zero_builder *builder);
 

@@ -8,8 +8,6 @@ static const struct {
     {"fsdp={api: zero2}; zero.offload_optimizer=nvme",
      "'offload_optimizer' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.offload_param=nvme", "'offload_param' cannot be simulated yet"},
-    {"fsdp={api: zero3}; zero.zero_hpz_partition_size=8",
-     "'zero_hpz_partition_size' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.zero_quantized_weights=true",
      "'zero_quantized_weights' cannot be simulated yet"},
     {"fsdp={api: zero3}; zero.zero_quantized_gradients=true",

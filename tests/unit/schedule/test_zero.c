@@ -6,6 +6,9 @@
  * at 1 GB/s a ring: an all-reduce of S bytes takes S ns, a gather or a scatter half of that; four
  * units of 30 MB.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "program_balance.h"
 #include "schedule_tests.h"
 
@@ -271,6 +274,64 @@ static void test_live(void)
     played_release(&played);
 }
 
+/*
+ * hpZ over h of 8: forward gathers and scatters of 6e9 · 7/8, backward gathers of 6e9 · (h - 1)/h;
+ * a GPU keeps 6e9 / h from the first release of a parameter to the update, once a step.
+ */
+static void test_secondary(void)
+{
+    static const struct {
+        const char *overrides;
+        double bytes, kept;
+        int32_t copies;
+    } rows[] = {
+        {"zero.zero_hpz_partition_size=2", 5.25e9 + 3e9 + 5.25e9, 3e9, 30},
+        {"zero.zero_hpz_partition_size=4", 5.25e9 + 4.5e9 + 5.25e9, 1.5e9, 30},
+        {"zero.zero_hpz_partition_size=8", 15.75e9, 0.75e9, 30},
+        {"zero.zero_hpz_partition_size=2; train.grad_accum=2", 27e9, 3e9, 30},
+        {"zero.zero_hpz_partition_size=1", 15.75e9, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct played played;
+        char overrides[256];
+        snprintf(overrides, sizeof(overrides),
+                 "fsdp.api=zero3; zero.max_reuse_distance=0; zero.prefetch_bucket_size=0; %s",
+                 rows[i].overrides);
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, EXAMPLE_G, overrides)) {
+            const struct program *program = played.experiment.program;
+            double kept = 0;
+            int32_t copies = 0;
+            for (int32_t k = 0; k < program->step.count; k++) {
+                const struct op *op = &program->step.items[k];
+                if (op->kind != OP_ALLOC ||
+                    strncmp(program->tensors.items[op->index].name, "secondary(", 10) != 0)
+                    continue;
+                kept += (double)program->tensors.items[op->index].bytes;
+                copies++;
+            }
+            CHECK_NEAR(played.outcome.comm_bytes_per_gpu, rows[i].bytes, 1e-8);
+            CHECK_NEAR(kept, rows[i].kept, 1e-8);
+            CHECK_INT(copies, rows[i].copies);
+            program_check_balance(program);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
+static void test_secondary_refused(void)
+{
+    static const struct refusal rows[] = {
+        {"fsdp={api: zero3}; zero.zero_hpz_partition_size=3",
+         "a secondary partition of 3 does not tile 2 GPUs"},
+        {"fsdp={api: zero3}; zero={zero_hpz_partition_size: 2, offload_param: cpu, "
+         "offload_optimizer: cpu}",
+         "a secondary partition of parameters on the host"},
+    };
+    check_refusals(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 /* Stage 3 takes sub_group_size elements of its part at a time: the fp32 gradients are a temporary
    of 4 B for so many of the 3.75e8. */
 static void test_sub_groups(void)
@@ -300,5 +361,7 @@ const struct check_case zero_cases[] = {{"volume", test_volume},
                                         {"times", test_times},
                                         {"fetch", test_fetch},
                                         {"live parameters", test_live},
+                                        {"hpZ", test_secondary},
+                                        {"hpZ refused", test_secondary_refused},
                                         {"sub-groups", test_sub_groups},
                                         {0}};
