@@ -11,6 +11,18 @@
 
 #include "base/arena.h"
 
+/* Whether this is a build with the address sanitizer: slower, and it wants much address space. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SITE_HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SITE_HAS_SANITIZER 1
+#endif
+#endif
+#ifndef SITE_HAS_SANITIZER
+#define SITE_HAS_SANITIZER 0
+#endif
+
 struct site {
     struct arena arena;
     char folder[64];

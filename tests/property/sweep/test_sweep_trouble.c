@@ -9,17 +9,6 @@
 #include "sweep_site.h"
 #include "sweep_tests.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_SANITIZER
-#define HAS_SANITIZER 0
-#endif
-
 enum { CRASH_POINTS = 4, FULL_POINTS = 600 };
 
 /* 1,500 microbatches need some 75 MB, a few of them 6 MB. */
@@ -38,7 +27,7 @@ static void test_crashing_point(void)
 {
     static const char *const retry[] = {"--retry-failed", NULL};
     struct site site;
-    if (HAS_SANITIZER) {
+    if (SITE_HAS_SANITIZER) {
         printf("skipped: a sanitizer needs more memory than the limit of this test\n");
         CHECK_TRUE(true);
         return;
