@@ -58,6 +58,13 @@ static uint64_t finalise(uint64_t x)
     return x ^ (x >> 33);
 }
 
+void hash128_double(struct hash128 *hash, double value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    hash128_u64(hash, bits);
+}
+
 struct hash128 hash128_done(struct hash128 hash)
 {
     hash.high = finalise(hash.high);

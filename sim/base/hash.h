@@ -18,6 +18,7 @@ void hash128_init(struct hash128 *hash);
 void hash128_bytes(struct hash128 *hash, const void *bytes, size_t count);
 void hash128_text(struct hash128 *hash, const char *text); /* length is mixed in */
 void hash128_u64(struct hash128 *hash, uint64_t value);
+void hash128_double(struct hash128 *hash, double value); /* its bits */
 struct hash128 hash128_done(struct hash128 hash);
 /* 32 hexadecimal digits and NUL. */
 void hash128_format(struct hash128 hash, char out[33]);

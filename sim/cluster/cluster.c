@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cluster/cluster_config.h"
+#include "cluster/gemm_model.h"
 
 static const char *const cost_names[HOST_COST_COUNT] = {
     [HOST_KERNEL] = "kernel",
@@ -196,6 +197,22 @@ int64_t cluster_channels(const struct cluster *cluster, int64_t nics)
         return in_host;
     const int64_t across = cluster->library.channels_per_nic * nics;
     return in_host > 0 && in_host < across ? in_host : across;
+}
+
+static void hash_grid(const struct gpu *gpu, struct hash128 *hash)
+{
+    if (gpu->gemm == NULL)
+        return;
+    const struct hash128 content = gemm_model_content(gpu->gemm);
+    hash128_u64(hash, content.high);
+    hash128_u64(hash, content.low);
+}
+
+void cluster_hash_data(const struct cluster *cluster, struct hash128 *hash)
+{
+    hash_grid(&cluster->gpu, hash);
+    for (int32_t i = 0; i < cluster->other_gpu_count; i++)
+        hash_grid(&cluster->other_gpus[i], hash);
 }
 
 void cluster_release(struct cluster *cluster)

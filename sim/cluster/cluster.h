@@ -170,6 +170,8 @@ extern const struct field_table *const cluster_tables[];
    see. `bound` is the struct filled through cluster_table. cluster_release frees the curves. */
 MUST_CHECK enum status cluster_build(struct arena *arena, struct config *config, const char *path,
                                      const void *bound, struct cluster *cluster);
+/* Of the data that the cluster's YAML only names: the grids of its GPUs. */
+void cluster_hash_data(const struct cluster *cluster, struct hash128 *hash);
 void cluster_release(struct cluster *cluster);
 
 /* "8 x h100-sxm5-80gb, nvlink4 450 GB/s, 8 x ndr400 50 GB/s, 1 to 4096 hosts": for `list clusters`.

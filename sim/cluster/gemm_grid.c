@@ -187,6 +187,42 @@ static enum status read_all(struct reader *reader, struct gemm_grid *grid)
     return status;
 }
 
+static void hash_axis(struct hash128 *hash, const struct gemm_axis *axis)
+{
+    hash128_u64(hash, (uint64_t)axis->count);
+    for (int32_t i = 0; i < axis->count; i++)
+        hash128_u64(hash, (uint64_t)axis->at[i]);
+}
+
+static void hash_table(struct hash128 *hash, const struct gemm_table *table)
+{
+    const struct gemm_device *device = &table->device;
+    hash128_u64(hash, (uint64_t)table->dtype);
+    hash128_double(hash, device->peak_flop_per_s);
+    hash128_double(hash, device->hbm_bytes_per_s);
+    hash128_double(hash, device->sm_count);
+    hash128_double(hash, device->floor_s);
+    hash128_double(hash, device->wave_frac);
+    hash128_double(hash, table->scatter_frac);
+    hash_axis(hash, &table->m);
+    hash_axis(hash, &table->n);
+    hash_axis(hash, &table->k);
+    const size_t count = (size_t)table->m.count * (size_t)table->n.count * (size_t)table->k.count;
+    for (size_t i = 0; i < count; i++)
+        hash128_double(hash, table->r[i]);
+}
+
+static struct hash128 hash_content(const struct gemm_grid *grid)
+{
+    struct hash128 hash;
+    hash128_init(&hash);
+    hash128_text(&hash, grid->gpu_name);
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (grid->tables[i] != NULL)
+            hash_table(&hash, grid->tables[i]);
+    return hash128_done(hash);
+}
+
 enum status gemm_grid_read(struct arena *arena, struct diag *diag, const char *path,
                            struct gemm_grid *grid)
 {
@@ -202,6 +238,8 @@ enum status gemm_grid_read(struct arena *arena, struct diag *diag, const char *p
                             .arena = arena,
                             .diag = diag};
     status = read_all(&reader, grid);
+    if (status == STATUS_OK)
+        grid->content = hash_content(grid);
 out:
     strbuf_release(&text);
     return status;

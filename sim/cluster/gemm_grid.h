@@ -51,6 +51,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "model/kernel.h"
 
@@ -100,6 +101,7 @@ struct gemm_table {
 struct gemm_grid {
     const char *gpu_name, *source;
     struct gemm_table *tables[DTYPE_COUNT]; /* NULL: none */
+    struct hash128 content; /* of the tables: comments and the source do not count */
 };
 
 /* Bytes of an operand and of a result: FP8 gives BF16. */

@@ -158,6 +158,11 @@ bool gemm_model_is_derived(const struct gemm_model *model)
     return model->is_derived;
 }
 
+struct hash128 gemm_model_content(const struct gemm_model *model)
+{
+    return model->grid.content;
+}
+
 const char *gemm_model_source(const struct gemm_model *model)
 {
     return model->grid.source;

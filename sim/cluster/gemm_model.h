@@ -36,6 +36,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "model/kernel.h"
 
@@ -81,6 +82,8 @@ double gemm_model_scatter(const struct gemm_model *model, enum dtype dtype);
 
 /* The grid is that of another GPU. */
 bool gemm_model_is_derived(const struct gemm_model *model);
+/* What the grid holds: equal for equal tables, wherever they stand. */
+struct hash128 gemm_model_content(const struct gemm_model *model);
 /* Where the grid comes from, one line; for `list gpus`. */
 const char *gemm_model_source(const struct gemm_model *model);
 

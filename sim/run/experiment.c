@@ -275,6 +275,7 @@ enum status experiment_load_cached(struct experiment *experiment, const char *pa
 struct hash128 experiment_key(const struct experiment *experiment)
 {
     struct hash128 hash = config_hash(&experiment->config);
+    cluster_hash_data(&experiment->cluster, &hash);
     hash128_u64(&hash, OUTCOME_MODEL_VERSION);
     return hash128_done(hash);
 }
