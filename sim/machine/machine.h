@@ -194,6 +194,13 @@ struct jitter {
     uint32_t sample;
 };
 
+/* Programs as earlier plays laid them out (machine_tape.c), found by all that this follows from.
+   Give the same one to every play of a program: what it keeps lives in `arena`, as long as it. */
+struct score_shelf {
+    struct arena *arena;
+    struct shelved_score *first;
+};
+
 struct machine_setup {
     const struct layout *layout;
     /* One program per rank class, or one for all (program_count 1). */
@@ -212,6 +219,7 @@ struct machine_setup {
     uint64_t tie_seed;           /* 0 in real runs */
     const struct observer *observers;
     int32_t observer_count;
+    struct score_shelf *scores;       /* NULL: nothing is kept */
     struct change_time *change_times; /* filled when all is played */
     int32_t change_time_count;
 };

@@ -8,10 +8,10 @@
  */
 #include "machine/machine_private.h"
 
-void shapes_set_up(struct machine *machine, struct score *score)
+void shapes_set_up(struct arena *arena, struct score *score)
 {
     const struct program *program = score->program;
-    score->shapes = ARENA_ARRAY(machine->arena, struct tensor_shape, program->tensors.count);
+    score->shapes = ARENA_ARRAY(arena, struct tensor_shape, program->tensors.count);
     for (int32_t i = 0; i < program->tensors.count; i++) {
         const struct tensor *tensor = &program->tensors.items[i];
         struct tensor_shape *shape = &score->shapes[i];

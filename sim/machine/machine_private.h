@@ -154,7 +154,7 @@ struct score {
     struct tape tapes[TAPE_COUNT];
     struct tensor_shape *shapes; /* by tensor */
     int32_t site_count;
-    bool has_timed_frees;
+    bool is_laid_out, has_timed_frees;
     bool has_copies[COPY_KIND_COUNT];
     bool *has_sends; /* by channel (transfer_channel) */
 };
@@ -411,6 +411,9 @@ struct machine {
 
 /* machine_tape.c */
 void score_lay_out(struct machine *machine, struct score *score);
+/* As an earlier play laid it out; false: none did. */
+bool score_recall(const struct machine *machine, const struct program *program,
+                  struct score *score);
 static inline enum tape_idx tape_of_step(int32_t step)
 {
     return step < 0 ? TAPE_PROLOGUE : step < 2 ? (enum tape_idx)(TAPE_FIRST + step) : TAPE_LATER;
@@ -435,7 +438,7 @@ void class_record_passed(struct machine *machine, struct class_state *class, int
                          int32_t site, int32_t step);
 
 /* machine_memory.c */
-void shapes_set_up(struct machine *machine, struct score *score);
+void shapes_set_up(struct arena *arena, struct score *score);
 void class_memory_set_up(struct machine *machine, struct class_state *class);
 /* Changes of the host's epoch, all at once, each with its own time. */
 void epoch_play_memory(struct machine *machine, struct class_state *class);

@@ -145,12 +145,14 @@ static enum status scores_set_up(struct machine *machine)
         if (check_program(machine, setup->programs[i]) != STATUS_OK)
             return STATUS_INPUT;
         struct score *score = ARENA_NEW(machine->arena, struct score);
+        machine->scores[machine->score_count] = score;
+        score->idx = machine->score_count++;
+        if (score_recall(machine, setup->programs[i], score))
+            continue;
         score->program = setup->programs[i];
-        score->idx = machine->score_count;
         score->has_sends = ARENA_ARRAY(machine->arena, bool, 2 * machine->communicator_count);
         note_ops(score, &score->program->prologue);
         note_ops(score, &score->program->step);
-        machine->scores[machine->score_count++] = score;
     }
     return STATUS_OK;
 }
@@ -224,6 +226,9 @@ enum status machine_set_up(struct machine *machine)
     BUG_IF(setup->program_count != 1 && setup->program_count != layout->class_count);
     machine->class_count = layout->class_count;
     machine->communicator_count = setup->programs[0]->communicators.count;
+    for (int32_t i = 0; i < setup->observer_count; i++)
+        machine->is_host_watched |=
+            setup->observers[i].host_issues != NULL || setup->observers[i].host_enters != NULL;
     enum status status = scores_set_up(machine);
     if (status == STATUS_OK)
         status = comms_set_up(machine);
@@ -232,11 +237,9 @@ enum status machine_set_up(struct machine *machine)
     if (status != STATUS_OK)
         return status;
 
-    for (int32_t i = 0; i < setup->observer_count; i++)
-        machine->is_host_watched |=
-            setup->observers[i].host_issues != NULL || setup->observers[i].host_enters != NULL;
     for (int32_t i = 0; i < machine->score_count; i++)
-        score_lay_out(machine, machine->scores[i]);
+        if (!machine->scores[i]->is_laid_out)
+            score_lay_out(machine, machine->scores[i]);
     machine->solver = maxmin_new(arena);
     for (int32_t i = 0; i < layout->resource_count; i++)
         (void)maxmin_add_resource(machine->solver, layout->resources[i].capacity);

@@ -11,6 +11,8 @@
  * later ones, which differ only in their number. A wait that finds its record in the step before is
  * therefore relative; one that finds it in the prologue or in step 0 names that step.
  */
+#include <string.h>
+
 #include "base/units.h"
 #include "machine/machine_private.h"
 
@@ -21,6 +23,7 @@ struct binder {
 
 struct writer {
     struct machine *machine;
+    struct arena *arena;
     struct score *score;
     struct tape *tape;
     int32_t step;
@@ -46,7 +49,7 @@ static struct binding writer_bind(const struct writer *writer, int32_t event)
 static struct tape_op *writer_add(struct writer *writer, int32_t stream, enum tape_kind kind,
                                   const struct op *op)
 {
-    struct tape_op *item = ARENA_PUSH(writer->machine->arena, &writer->tape->streams[stream]);
+    struct tape_op *item = ARENA_PUSH(writer->arena, &writer->tape->streams[stream]);
     item->op = op;
     item->kind = (uint8_t)kind;
     item->issue_ps = writer->clock_ps;
@@ -56,7 +59,7 @@ static struct tape_op *writer_add(struct writer *writer, int32_t stream, enum ta
 
 static void writer_end_epoch(struct writer *writer, struct binding until)
 {
-    struct tape_epoch *epoch = ARENA_PUSH(writer->machine->arena, &writer->tape->epochs);
+    struct tape_epoch *epoch = ARENA_PUSH(writer->arena, &writer->tape->epochs);
     epoch->length_ps = writer->clock_ps;
     epoch->until = until;
     epoch->memory_end = writer->tape->memory.count;
@@ -67,7 +70,7 @@ static void writer_end_epoch(struct writer *writer, struct binding until)
 static void write_memory(struct writer *writer, const struct op *op, bool is_free,
                          struct binding after)
 {
-    struct tape_memory *item = ARENA_PUSH(writer->machine->arena, &writer->tape->memory);
+    struct tape_memory *item = ARENA_PUSH(writer->arena, &writer->tape->memory);
     item->op = op;
     item->issue_ps = writer->clock_ps;
     item->is_free = is_free;
@@ -220,7 +223,7 @@ static void write_issue(struct writer *writer, const struct op *op, int64_t begi
 {
     if (writer->clock_ps == begin_ps && !is_launch(op))
         return;
-    struct tape_issue *item = ARENA_PUSH(writer->machine->arena, &writer->tape->issues);
+    struct tape_issue *item = ARENA_PUSH(writer->arena, &writer->tape->issues);
     *item = (struct tape_issue){.op = op, .begin_ps = begin_ps, .end_ps = writer->clock_ps};
     if (op->kind == OP_SEGMENT)
         item->gap_ps = writer->cost_ps[writer->score->program->segments.items[op->index].host_cost];
@@ -239,7 +242,7 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
                        const int32_t *sites)
 {
     const struct program *program = writer->score->program;
-    struct arena *arena = writer->machine->arena;
+    struct arena *arena = writer->arena;
     struct tape *tape = &writer->score->tapes[tape_of_step(step)];
     tape->streams = ARENA_ARRAY(arena, struct tape_ops, program->streams.count);
     /* Queues: op_queue. */
@@ -281,28 +284,101 @@ static void find_shared(struct score *score, const struct op_list *ops, bool *is
     }
 }
 
+/* ---- kept for later plays ----------------------------------------------------------------- */
+
+/* What a tape holds follows from these and the program alone; step 2 stands for all later ones. */
+struct shelved_score {
+    struct shelved_score *next;
+    int64_t cost_ps[HOST_COST_COUNT];
+    int32_t steps;
+    struct score score;
+};
+
+enum { STEPS_LAID_OUT = 3 };
+
+static void find_costs(const struct machine *machine, int64_t *cost_ps)
+{
+    const double *cost_s = machine->setup->layout->cluster->host_cost_s;
+    for (int32_t cost = 0; cost < HOST_COST_COUNT; cost++)
+        cost_ps[cost] = machine->setup->ideal.host ? 0 : ps_from_s(cost_s[cost]);
+}
+
+static int32_t steps_of(const struct machine *machine)
+{
+    const int32_t steps = machine->setup->steps;
+    return steps < STEPS_LAID_OUT ? steps : STEPS_LAID_OUT;
+}
+
+static bool computes_on_host(const struct op_list *ops)
+{
+    for (int32_t i = 0; i < ops->count; i++)
+        if (ops->items[i].kind == OP_HOST_COMPUTE)
+            return true;
+    return false;
+}
+
+/* Not what an observer of the host sees, nor stops for memory, nor the host's own work. */
+static bool is_shelvable(const struct machine *machine, const struct program *program)
+{
+    const struct machine_setup *setup = machine->setup;
+    return setup->scores != NULL && setup->program_count == 1 && !setup->limits_memory &&
+           !machine->is_host_watched && !computes_on_host(&program->prologue) &&
+           !computes_on_host(&program->step);
+}
+
+bool score_recall(const struct machine *machine, const struct program *program, struct score *score)
+{
+    int64_t cost_ps[HOST_COST_COUNT];
+    if (!is_shelvable(machine, program))
+        return false;
+    find_costs(machine, cost_ps);
+    const struct shelved_score *kept = machine->setup->scores->first;
+    while (kept != NULL && (kept->score.program != program || kept->steps != steps_of(machine) ||
+                            memcmp(kept->cost_ps, cost_ps, sizeof(cost_ps)) != 0))
+        kept = kept->next;
+    if (kept != NULL)
+        *score = kept->score;
+    return kept != NULL;
+}
+
+static void score_keep(const struct machine *machine, const struct score *score)
+{
+    struct score_shelf *shelf = machine->setup->scores;
+    const int32_t channels = 2 * machine->communicator_count;
+    struct shelved_score *kept = ARENA_NEW(shelf->arena, struct shelved_score);
+    *kept =
+        (struct shelved_score){.next = shelf->first, .steps = steps_of(machine), .score = *score};
+    find_costs(machine, kept->cost_ps);
+    kept->score.has_sends = ARENA_ARRAY(shelf->arena, bool, channels);
+    memcpy(kept->score.has_sends, score->has_sends, sizeof(bool) * (size_t)channels);
+    shelf->first = kept;
+}
+
 void score_lay_out(struct machine *machine, struct score *score)
 {
-    struct arena *arena = machine->arena;
     const struct program *program = score->program;
-    bool *is_shared = ARENA_ARRAY(arena, bool, program->tensors.count);
+    const bool is_kept = is_shelvable(machine, program);
+    struct arena *arena = is_kept ? machine->setup->scores->arena : machine->arena;
+    bool *is_shared = ARENA_ARRAY(machine->arena, bool, program->tensors.count);
     find_shared(score, &program->prologue, is_shared);
     find_shared(score, &program->step, is_shared);
-    shapes_set_up(machine, score);
+    shapes_set_up(arena, score);
 
-    struct writer writer = {.machine = machine, .score = score};
-    for (int32_t cost = 0; cost < HOST_COST_COUNT && !machine->setup->ideal.host; cost++)
-        writer.cost_ps[cost] = ps_from_s(machine->setup->layout->cluster->host_cost_s[cost]);
-    writer.last_record = ARENA_ARRAY(arena, struct binder, program->events.count);
+    struct writer writer = {.machine = machine, .arena = arena, .score = score};
+    find_costs(machine, writer.cost_ps);
+    writer.last_record = ARENA_ARRAY(machine->arena, struct binder, program->events.count);
     for (int32_t i = 0; i < program->events.count; i++)
         writer.last_record[i].step = STEP_NEVER;
-    writer.recorded = ARENA_ARRAY(arena, uint32_t, program->tensors.count);
-    writer.prologue_sites = number_sites(arena, score, &program->prologue, is_shared);
-    writer.step_sites = number_sites(arena, score, &program->step, is_shared);
+    writer.recorded = ARENA_ARRAY(machine->arena, uint32_t, program->tensors.count);
+    writer.prologue_sites = number_sites(machine->arena, score, &program->prologue, is_shared);
+    writer.step_sites = number_sites(machine->arena, score, &program->step, is_shared);
 
     write_tape(&writer, &program->prologue, STEP_PROLOGUE, writer.prologue_sites);
-    for (int32_t step = 0; step < machine->setup->steps && step <= 2; step++)
+    for (int32_t step = 0; step < steps_of(machine); step++)
         write_tape(&writer, &program->step, step, writer.step_sites);
+    score->is_laid_out = true;
+    if (is_kept)
+        score_keep(machine, score);
 }
 
 /* Tapes of the second and of later steps have equal operations: only bindings differ. */

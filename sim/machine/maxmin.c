@@ -34,6 +34,17 @@ struct sum {
     double high, low;
 };
 
+/* fmin and fmax look for NaN, of which there is none here, and are calls. */
+static inline double least(double a, double b)
+{
+    return b < a ? b : a;
+}
+
+static inline double most(double a, double b)
+{
+    return a < b ? b : a;
+}
+
 static inline void sum_add(struct sum *sum, double x)
 {
     const double total = sum->high + x;
@@ -198,7 +209,9 @@ static void member_insert(struct maxmin *system, struct resource *resource, int3
     const int32_t at = member_position(resource, activity);
     (void)ARENA_PUSH(system->arena, &resource->members);
     struct member *place = &resource->members.items[at];
-    memmove(place + 1, place, sizeof(*place) * (size_t)(resource->members.count - 1 - at));
+    const int32_t behind = resource->members.count - 1 - at;
+    if (behind > 0)
+        memmove(place + 1, place, sizeof(*place) * (size_t)behind);
     *place = (struct member){.per_work = per_work, .activity = activity};
 }
 
@@ -208,7 +221,9 @@ static void member_remove(struct resource *resource, int32_t activity)
     BUG_IF(at == resource->members.count || resource->members.items[at].activity != activity);
     struct member *place = &resource->members.items[at];
     resource->members.count--;
-    memmove(place, place + 1, sizeof(*place) * (size_t)(resource->members.count - at));
+    const int32_t behind = resource->members.count - at;
+    if (behind > 0)
+        memmove(place, place + 1, sizeof(*place) * (size_t)behind);
 }
 
 /* The most that the activity could ever run at. */
@@ -217,8 +232,8 @@ static double bound_of(const struct maxmin *system, double cap, const struct dem
 {
     double bound = cap;
     for (int32_t d = 0; d < demand_count; d++)
-        bound = fmin(bound,
-                     system->resources.items[demands[d].resource].capacity / demands[d].per_work);
+        bound = least(bound,
+                      system->resources.items[demands[d].resource].capacity / demands[d].per_work);
     return bound;
 }
 
@@ -455,14 +470,42 @@ static int32_t settle_members(struct maxmin *system, int32_t idx, double level)
         const struct activity *activity = &system->activities.items[id];
         if (!activity->is_open)
             continue;
-        settle(system, id, fmin(activity->cap, activity->weight * level));
+        settle(system, id, least(activity->cap, activity->weight * level));
         settled++;
     }
     return settled;
 }
 
+/* A component of one activity needs no heap: false where a resource has it twice. */
+static bool fill_one(struct maxmin *system)
+{
+    const int32_t id = system->component.items[0];
+    struct activity *activity = &system->activities.items[id];
+    double full = HUGE_VAL;
+    for (int32_t d = 0; d < activity->demand_count; d++) {
+        const struct demand *demand = &activity->demands[d];
+        const struct resource *resource = &system->resources.items[demand->resource];
+        if (!is_filled_here(system, resource))
+            continue;
+        if (resource->members.count > 1)
+            return false;
+        full = least(full, resource->capacity / (demand->per_work * activity->weight));
+    }
+    const bool is_capped =
+        isfinite(activity->cap) && activity->cap / activity->weight * cap_first <= full;
+    const double rate = is_capped ? activity->cap : least(activity->cap, activity->weight * full);
+    if (rate != activity->rate) {
+        activity->rate = rate;
+        push_id(system, &system->changed, id);
+    }
+    system->visited++;
+    return true;
+}
+
 static void fill(struct maxmin *system)
 {
+    if (system->component.count == 1 && fill_one(system))
+        return;
     sort_ids(system, &system->component);
     begin_fill(system);
     int32_t open_count = system->component.count;
@@ -474,7 +517,7 @@ static void fill(struct maxmin *system)
             stop_drop_top(system);
             if (!system->activities.items[top.id].is_open)
                 continue;
-            level = fmax(level, top.level);
+            level = most(level, top.level);
             settle(system, top.id, system->activities.items[top.id].cap);
             open_count--;
             continue;
@@ -491,7 +534,7 @@ static void fill(struct maxmin *system)
         }
         stop_drop_top(system);
         /* Exactly, levels never fall; rounding must not take a rate below those before it. */
-        level = fmax(level, now);
+        level = most(level, now);
         open_count -= settle_members(system, ~top.id, level);
     }
     system->visited += system->component.count;

@@ -161,6 +161,8 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
                                   .tie_seed = experiment->tie_seed,
                                   .observers = observers,
                                   .observer_count = experiment->keeps_journal ? 2 : 1};
+    if (experiment->shelved != NULL)
+        setup.scores = &experiment->shelved->scores;
     const struct memory_record *known =
         limits_memory || experiment->keeps_journal ? NULL : find_memory(experiment, &setup);
     if (known != NULL) {

@@ -53,6 +53,7 @@ struct shelved *shelf_add(struct config_cache *cache, struct hash128 key)
     struct arena arena = {.pool = &cache->pool};
     struct shelved *shelved = ARENA_NEW(&arena, struct shelved);
     *shelved = (struct shelved){.next = shelf->first, .key = key, .arena = arena};
+    shelved->scores.arena = &shelved->arena;
     shelf->first = shelved;
     return shelved;
 }

@@ -21,7 +21,7 @@
 #define FSDPSIM_RUN_SHELF_H
 
 #include "config/config.h"
-#include "machine/allocator.h"
+#include "machine/machine.h"
 #include "model/model.h"
 #include "observe/observe.h"
 #include "schedule/program.h"
@@ -43,8 +43,9 @@ struct shelved { /* a program and what follows from it */
     struct program *program;
     bool is_for_one; /* not to be found; goes with the next trimming */
     struct memory_record *memories;
-    int32_t held_steps; /* 0: not known yet */
-    int64_t held_bytes; /* program_peak_allocated_bytes of that many steps */
+    struct score_shelf scores; /* the program laid out for the machine */
+    int32_t held_steps;        /* 0: not known yet */
+    int64_t held_bytes;        /* program_peak_allocated_bytes of that many steps */
 };
 
 /* NULL: not there. */
