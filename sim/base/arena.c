@@ -1,17 +1,28 @@
-/* base/arena.c: see arena.h. A list of blocks, each twice as large as the one before, to a limit.
+/*
+ * base/arena.c: see arena.h. A list of blocks, each twice as large as the one before, to a limit.
+ *
+ * What is handed out is zeroed then, where it was used before: a small block costs what is taken of
+ * it, not its size. Large ones come zeroed from the system and cost nothing until they are touched.
  */
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN_BYTES = 16, FIRST_BLOCK_BYTES = 8 << 10, LAST_BLOCK_BYTES = 4 << 20 };
+enum {
+    ALIGN_BYTES = 16,
+    FIRST_BLOCK_BYTES = 8 << 10,
+    LAST_BLOCK_BYTES = 4 << 20,
+    LARGE_BLOCK_BYTES = 128 << 10
+};
 
 struct arena_block {
     struct arena_block *previous;
     size_t used_bytes, capacity_bytes;
+    size_t dirty_bytes; /* the first of them may hold anything */
     _Alignas(ALIGN_BYTES) unsigned char bytes[];
 };
 
@@ -26,7 +37,8 @@ static void block_give_back(struct arena_pool *pool, struct arena_block *block)
         free(block);
         return;
     }
-    memset(block->bytes, 0, block->used_bytes);
+    if (block->dirty_bytes < block->used_bytes)
+        block->dirty_bytes = block->used_bytes;
     block->used_bytes = 0;
     block->previous = pool->blocks;
     pool->blocks = block;
@@ -75,12 +87,27 @@ static struct arena_block *block_new(struct arena_pool *pool, size_t capacity_by
     struct arena_block *kept = block_take(pool, capacity_bytes);
     if (kept != NULL)
         return kept;
-    /* calloc: large blocks come zeroed from the system and cost nothing until they are touched. */
-    struct arena_block *block = calloc(1, sizeof(*block) + capacity_bytes);
+    const bool is_large = capacity_bytes >= LARGE_BLOCK_BYTES;
+    const size_t bytes = sizeof(struct arena_block) + capacity_bytes;
+    struct arena_block *block = is_large ? calloc(1, bytes) : malloc(bytes);
     if (block == NULL)
-        out_of_memory(sizeof(*block) + capacity_bytes);
+        out_of_memory(bytes);
+    block->previous = NULL;
+    block->used_bytes = 0;
     block->capacity_bytes = capacity_bytes;
+    block->dirty_bytes = is_large ? 0 : capacity_bytes;
     return block;
+}
+
+static void *block_cut(struct arena_block *block, size_t bytes)
+{
+    void *place = block->bytes + block->used_bytes;
+    if (block->dirty_bytes > block->used_bytes) {
+        const size_t dirty = block->dirty_bytes - block->used_bytes;
+        memset(place, 0, bytes < dirty ? bytes : dirty);
+    }
+    block->used_bytes += bytes;
+    return place;
 }
 
 void *arena_alloc(struct arena *arena, size_t bytes)
@@ -91,30 +118,25 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     arena->used_bytes += bytes;
 
     struct arena_block *block = arena->last;
-    if (block != NULL && block->capacity_bytes - block->used_bytes >= bytes) {
-        void *place = block->bytes + block->used_bytes;
-        block->used_bytes += bytes;
-        return place;
-    }
+    if (block != NULL && block->capacity_bytes - block->used_bytes >= bytes)
+        return block_cut(block, bytes);
 
     if (arena->block_bytes == 0)
         arena->block_bytes = FIRST_BLOCK_BYTES;
     if (block != NULL && bytes > arena->block_bytes / 2) {
         /* A block of its own, behind the last one, whose room stays in use. */
         struct arena_block *large = block_new(arena->pool, bytes);
-        large->used_bytes = bytes;
         large->previous = block->previous;
         block->previous = large;
-        return large->bytes;
+        return block_cut(large, bytes);
     }
     struct arena_block *fresh =
         block_new(arena->pool, bytes > arena->block_bytes ? bytes : arena->block_bytes);
     if (arena->block_bytes < LAST_BLOCK_BYTES)
         arena->block_bytes *= 2;
-    fresh->used_bytes = bytes;
     fresh->previous = block;
     arena->last = fresh;
-    return fresh->bytes;
+    return block_cut(fresh, bytes);
 }
 
 char *arena_strndup(struct arena *arena, const char *text, size_t length)

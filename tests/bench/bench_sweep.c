@@ -1,7 +1,15 @@
-/* tests/bench/bench_sweep.c: a sweep from the command to the database, in points a second. */
+/*
+ * tests/bench/bench_sweep.c: a sweep from the command to the database.
+ *
+ * CPU time is that of all processes, so that other work on the machine counts little: points a CPU
+ * second are what one free core would do. `alone` is the CPU time of such a point by itself, with
+ * nothing shared (read, built, played; no database), measured in the same run: the ratio to it
+ * hardly depends on the machine. Linear in cores: the same CPU time a point for any workers.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +20,53 @@
 static const char *const overrides[] = {
     "nodes=range(1,65,1)", "cluster.host.nics.bandwidth=range(100Gbps,900Gbps,100Gbps)"};
 
-static void sweep_once(int32_t workers, const char *db)
+enum { POINTS_ALONE = 32 };
+
+static double seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;
+}
+
+/* Of this process and of those that it waited for. */
+static double cpu_s(void)
+{
+    double spent_s = 0;
+    static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+    for (int i = 0; i < 2; i++) {
+        struct rusage usage;
+        if (getrusage(whose[i], &usage) == 0)
+            spent_s += seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+    }
+    return spent_s;
+}
+
+/* CPU time of a point that shares nothing. */
+static double alone_s(void)
+{
+    const double start_s = cpu_s();
+    for (int i = 0; i < POINTS_ALONE; i++) {
+        struct arena arena = {0};
+        struct diag diag;
+        struct experiment experiment;
+        struct outcome outcome;
+        char nodes[32];
+        const char *settings[] = {nodes, "cluster.host.nics.bandwidth=300Gbps"};
+        snprintf(nodes, sizeof(nodes), "nodes=%d", 1 + 2 * i);
+        diag_init(&diag, &arena);
+        enum status status = experiment_load(&experiment, "llama3-8b_dgx-h100", settings, 2, &diag);
+        if (status == STATUS_OK)
+            status = experiment_build(&experiment);
+        if (status == STATUS_OK)
+            status = experiment_play(&experiment, &outcome);
+        if (status != STATUS_OK)
+            diag_write(&diag, stderr, false);
+        experiment_release(&experiment);
+        arena_release(&arena);
+    }
+    return (cpu_s() - start_s) / POINTS_ALONE;
+}
+
+static void sweep_once(int32_t workers, const char *db, double alone)
 {
     struct arena arena = {0};
     struct diag diag;
@@ -26,15 +80,18 @@ static void sweep_once(int32_t workers, const char *db)
         .db = db, .workers = workers, .shard = 1, .shard_count = 1};
     diag_init(&diag, &arena);
     const double start_s = bench_now_s();
+    const double start_cpu_s = cpu_s();
     enum status status = sweep_plan_make(&plan, &arena, &request, &cache, &diag);
     if (status == STATUS_OK)
         status = sweep_run(&sweep, &plan, &options, &diag);
     const double spent_s = bench_now_s() - start_s;
+    const double spent_cpu_s = cpu_s() - start_cpu_s;
     const double points = (double)sweep.counts.done;
     sweep_release(&sweep);
     if (status == STATUS_OK && stat(db, &about) == 0)
-        printf("  %-12d %12.0f %12.2f %14.0f %14.0f\n", (int)workers, points, spent_s,
-               points / spent_s, (double)about.st_size / points);
+        printf("  %-8d %8.0f %8.2f %10.0f %13.3f %14.0f %11.1f %12.0f\n", (int)workers, points,
+               spent_s, points / spent_s, spent_cpu_s / points * 1e3, points / spent_cpu_s,
+               alone * points / spent_cpu_s, (double)about.st_size / points);
     else
         diag_write(&diag, stderr, false);
     config_cache_release(&cache);
@@ -49,9 +106,11 @@ void bench_sweep(void)
     if (mkdtemp(folder) == NULL)
         return;
     snprintf(db, sizeof(db), "%s/runs.db", folder);
-    printf("  %-12s %12s %12s %14s %14s\n", "workers", "points", "s", "points/s", "bytes/point");
+    const double alone = alone_s();
+    printf("  %-8s %8s %8s %10s %13s %14s %11s %12s\n", "workers", "points", "s", "points/s",
+           "CPU ms/point", "points/CPU s", "alone/point", "bytes/point");
     for (int32_t workers = 1; workers <= 2; workers++) {
-        sweep_once(workers, db);
+        sweep_once(workers, db, alone);
         (void)unlink(db);
     }
     (void)rmdir(folder);
