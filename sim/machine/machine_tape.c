@@ -238,6 +238,29 @@ static void write_watched_op(struct writer *writer, const struct op *op, int32_t
         write_issue(writer, op, begin_ps);
 }
 
+/* Room for what the operations lay out; releases may add to it. */
+static void reserve(const struct writer *writer, const struct op_list *ops, int32_t step)
+{
+    struct tape *tape = writer->tape;
+    const int32_t streams = writer->score->program->streams.count;
+    int32_t counts[MACHINE_MAX_STREAMS] = {0}, changes = 0;
+    for (int32_t i = 0; i < ops->count; i++) {
+        const struct op *op = &ops->items[i];
+        if (!op_plays_in(op, step))
+            continue;
+        if (op->kind == OP_ALLOC || op->kind == OP_FREE || op->kind == OP_FREE_AFTER)
+            changes++;
+        else if (op->stream < streams)
+            counts[op->stream]++;
+    }
+    tape->memory.items = ARENA_ARRAY(writer->arena, struct tape_memory, changes);
+    tape->memory.capacity = changes;
+    for (int32_t i = 0; i < streams; i++) {
+        tape->streams[i].items = ARENA_ARRAY(writer->arena, struct tape_op, counts[i]);
+        tape->streams[i].capacity = counts[i];
+    }
+}
+
 static void write_tape(struct writer *writer, const struct op_list *ops, int32_t step,
                        const int32_t *sites)
 {
@@ -249,6 +272,7 @@ static void write_tape(struct writer *writer, const struct op_list *ops, int32_t
     tape->turn_counts = ARENA_ARRAY(arena, int64_t, 5 * program->communicators.count);
     writer->tape = tape;
     writer->step = step;
+    reserve(writer, ops, step);
     writer->clock_ps = 0;
     writer->is_fresh = true;
     for (int32_t i = 0; i < ops->count; i++) {

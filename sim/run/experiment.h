@@ -147,6 +147,7 @@ struct experiment {
     int64_t sample;           /* which numbers are drawn, from 0 */
     bool is_sampled;          /* one of many: what is not known of calibrations is drawn, too */
     bool keeps_journal;       /* asked for before experiment_play */
+    bool is_brief;            /* the outcome need not say where values come from (origins) */
     int32_t headline_class;   /* after it: the one whose times the outcome has */
     struct journal *journal;  /* after it, where it was asked for; in the arena */
 };

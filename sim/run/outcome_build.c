@@ -529,7 +529,10 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
     outcome->seq_len = experiment->train.seq_len;
     outcome->micro_batch = experiment->train.micro_batch;
     outcome->grad_accum = experiment->train.grad_accum;
+    outcome->config_hash = experiment_key(experiment);
     const struct config *config = &experiment->config;
+    if (experiment->is_brief)
+        return;
     outcome->origins =
         ARENA_ARRAY(&experiment->arena, struct outcome_origin, config->origins.count + 1);
     for (int32_t i = 0; i < config->origins.count; i++) {
@@ -538,7 +541,6 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
             outcome->origins[outcome->origin_count++] = (struct outcome_origin){
                 .path = one->path, .value = one->value, .origin = one->origin};
     }
-    outcome->config_hash = experiment_key(experiment);
 }
 
 void outcome_build(struct experiment *experiment, const struct facts *facts,

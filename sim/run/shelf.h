@@ -26,7 +26,7 @@
 #include "observe/observe.h"
 #include "schedule/program.h"
 
-enum { SHELF_MAX_BYTES = 64 << 20 };
+enum { SHELF_MAX_BYTES = 16 << 20 };
 
 struct memory_record {
     struct memory_record *next;

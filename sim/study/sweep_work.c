@@ -36,6 +36,7 @@ void sweep_work(void *context, uint32_t kind, int64_t position, struct strbuf *a
     enum status status = sweep_plan_load(sweep->plan, position, &scratch, &experiment, &diag);
     if (status == STATUS_OK && kind == TASK_PLAY)
         status = experiment_build(&experiment);
+    experiment.is_brief = !sweep->options.has_detail;
     if (status == STATUS_OK && kind == TASK_PLAY)
         status = experiment_play(&experiment, &outcome);
     if (status != STATUS_OK) {

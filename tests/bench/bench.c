@@ -19,7 +19,7 @@ static const struct bench_part parts[] = {
     {"flows", "random systems of links and flows, beside SimGrid", bench_flows},
     {"collective", "one collective: layout, plan and play", bench_collective},
     {"run", "whole runs of Llama-3.1-8B: load and play", bench_run},
-    {"sweep", "512 points of Llama-3.1-8B, resolved, played and stored", bench_sweep},
+    {"sweep", "2,048 points of Llama-3.1-8B, resolved, played and stored", bench_sweep},
 };
 
 enum { PART_COUNT = sizeof(parts) / sizeof(parts[0]) };

@@ -4,7 +4,8 @@
  * CPU time is that of all processes, so that other work on the machine counts little: points a CPU
  * second are what one free core would do. `alone` is the CPU time of such a point by itself, with
  * nothing shared (read, built, played; no database), measured in the same run: the ratio to it
- * hardly depends on the machine. Linear in cores: the same CPU time a point for any workers.
+ * hardly depends on the machine. Of some rounds the quietest counts. Linear in cores: the same CPU
+ * time a point for any workers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,9 @@
 #include "study/sweep.h"
 
 static const char *const overrides[] = {
-    "nodes=range(1,65,1)", "cluster.host.nics.bandwidth=range(100Gbps,900Gbps,100Gbps)"};
+    "nodes=range(1,65,1)", "cluster.host.nics.bandwidth=range(100Gbps,900Gbps,25Gbps)"};
 
-enum { POINTS_ALONE = 32 };
+enum { POINTS_ALONE = 32, ROUNDS = 2 };
 
 static double seconds_of(struct timeval time)
 {
@@ -66,7 +67,12 @@ static double alone_s(void)
     return (cpu_s() - start_s) / POINTS_ALONE;
 }
 
-static void sweep_once(int32_t workers, const char *db, double alone)
+struct spent {
+    double points, wall_s, cpu_s, bytes;
+};
+
+/* points 0: it failed. */
+static struct spent sweep_once(int32_t workers, const char *db)
 {
     struct arena arena = {0};
     struct diag diag;
@@ -74,28 +80,43 @@ static void sweep_once(int32_t workers, const char *db, double alone)
     struct sweep_plan plan = {0};
     struct sweep sweep = {0};
     struct stat about = {0};
+    struct spent spent = {0};
     const struct sweep_request request = {
         .path = "llama3-8b_dgx-h100", .overrides = overrides, .override_count = 2};
     const struct sweep_options options = {
         .db = db, .workers = workers, .shard = 1, .shard_count = 1};
     diag_init(&diag, &arena);
-    const double start_s = bench_now_s();
-    const double start_cpu_s = cpu_s();
+    const double start_s = bench_now_s(), start_cpu_s = cpu_s();
     enum status status = sweep_plan_make(&plan, &arena, &request, &cache, &diag);
     if (status == STATUS_OK)
         status = sweep_run(&sweep, &plan, &options, &diag);
-    const double spent_s = bench_now_s() - start_s;
-    const double spent_cpu_s = cpu_s() - start_cpu_s;
     const double points = (double)sweep.counts.done;
     sweep_release(&sweep);
     if (status == STATUS_OK && stat(db, &about) == 0)
-        printf("  %-8d %8.0f %8.2f %10.0f %13.3f %14.0f %11.1f %12.0f\n", (int)workers, points,
-               spent_s, points / spent_s, spent_cpu_s / points * 1e3, points / spent_cpu_s,
-               alone * points / spent_cpu_s, (double)about.st_size / points);
+        spent = (struct spent){points, bench_now_s() - start_s, cpu_s() - start_cpu_s,
+                               (double)about.st_size};
     else
         diag_write(&diag, stderr, false);
+    (void)unlink(db);
     config_cache_release(&cache);
     arena_release(&arena);
+    return spent;
+}
+
+/* The quietest of some rounds. */
+static void sweep_rounds(int32_t workers, const char *db, double alone)
+{
+    struct spent best = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct spent one = sweep_once(workers, db);
+        if (one.points > 0 && (!(best.points > 0) || one.cpu_s < best.cpu_s))
+            best = one;
+    }
+    if (best.points > 0)
+        printf("  %-8d %8.0f %8.2f %10.0f %13.3f %14.0f %11.1f %12.0f\n", (int)workers, best.points,
+               best.wall_s, best.points / best.wall_s, best.cpu_s / best.points * 1e3,
+               best.points / best.cpu_s, alone * best.points / best.cpu_s,
+               best.bytes / best.points);
 }
 
 void bench_sweep(void)
@@ -110,8 +131,7 @@ void bench_sweep(void)
     printf("  %-8s %8s %8s %10s %13s %14s %11s %12s\n", "workers", "points", "s", "points/s",
            "CPU ms/point", "points/CPU s", "alone/point", "bytes/point");
     for (int32_t workers = 1; workers <= 2; workers++) {
-        sweep_once(workers, db, alone);
-        (void)unlink(db);
+        sweep_rounds(workers, db, alone);
     }
     (void)rmdir(folder);
 }
