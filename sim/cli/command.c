@@ -95,6 +95,13 @@ const char *command_split_file(struct command *command, const char *argument,
     return split_argument(&command->arena, argument, overrides);
 }
 
+void command_add_overrides(struct command *command)
+{
+    if (command->options.samples > 0)
+        *ARENA_PUSH(&command->arena, &command->options.overrides) = arena_printf(
+            &command->arena, "simulate.samples=%lld", (long long)command->options.samples);
+}
+
 enum status command_load(struct command *command, const char *argument,
                          struct experiment *experiment)
 {

@@ -54,6 +54,9 @@ const char *command_split_file(struct command *command, const char *argument,
 MUST_CHECK enum status command_load(struct command *command, const char *argument,
                                     struct experiment *experiment);
 
+/* Options that are short for overrides (`--samples K`), before anything is loaded. */
+void command_add_overrides(struct command *command);
+
 /* `--op`, `--ranks`, `--nodes`: what a log of nccl-tests does not say; false after a message. */
 bool command_log_request(struct command *command, struct nccl_request *request);
 

@@ -229,6 +229,7 @@ enum exit_code verb_run(struct command *command)
     runs.list = ARENA_ARRAY(&command->arena, const struct outcome *, count);
 
     enum exit_code code = EXIT_DONE;
+    command_add_overrides(command);
     enum status status = check_options(command);
     const enum status read = read_conditions(command, &runs);
     if (status == STATUS_OK)

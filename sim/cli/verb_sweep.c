@@ -281,6 +281,7 @@ static enum exit_code serve(struct command *command, const struct sweep_plan *pl
 
 enum exit_code verb_sweep(struct command *command)
 {
+    command_add_overrides(command);
     const struct options *chosen = &command->options;
     struct config_cache cache = {0};
     struct sweep_plan plan = {0};

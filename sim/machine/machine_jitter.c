@@ -390,17 +390,27 @@ int64_t jitter_gather(const struct machine *machine, struct comm_state *comm)
     return gathering->start_ps[0];
 }
 
-/* Beside a collective that waits, kernels lose some of their rate: what the played one's lost in
-   its wait says how much (a member's segment takes as many times as long without it). Members lose
-   that in their own wait. */
+/* Kernels of the played one that ran since its collective arrived, or began to move bytes. */
+static int64_t note_lost(const struct machine *machine, struct lane *comm_lane, double *lost_frac)
+{
+    const struct class_state *class = comm_lane->class;
+    const int64_t own_ps = computed_ps(machine, class) - comm_lane->computed_ps;
+    const double work_s = computed_s(machine, class) - comm_lane->computed_s;
+    if (own_ps > 0)
+        *lost_frac = fmax(0, 1 - work_s / s_from_ps(own_ps));
+    comm_lane->computed_ps += own_ps;
+    comm_lane->computed_s += work_s;
+    return own_ps;
+}
+
+/* Beside a collective kernels lose some of their rate: what the played one's lost says how much (a
+   member's segment takes as many times as long without it). Members lose that in their own wait …
+ */
 static void hold_members(const struct machine *machine, const struct gathering *gathering,
                          struct lane *waiting, int32_t seat)
 {
     const struct class_state *class = waiting->class;
-    const int64_t own_ps = computed_ps(machine, class) - waiting->computed_ps;
-    const double work_s = computed_s(machine, class) - waiting->computed_s;
-    if (own_ps > 0)
-        waiting->held_frac = fmax(0, 1 - work_s / s_from_ps(own_ps));
+    const double own_ps = (double)note_lost(machine, waiting, &waiting->held_frac);
     for (int32_t i = 0; i < class->lane_count && waiting->held_frac > 0; i++) {
         struct lane *lane = &class->lanes[i];
         if (lane->factors_of == NULL)
@@ -408,8 +418,30 @@ static void hold_members(const struct machine *machine, const struct gathering *
         for (int32_t k = 1; k < class->crowd->count; k++) {
             const int64_t start_ps = gathering->start_ps[gathering->instance_of[seat][k]];
             const double wait_ps = (double)(start_ps - waiting->members_ps[k]);
-            const double own = (double)own_ps * (lane->factors[k] / lane->factors[0]);
+            const double own = own_ps * (lane->factors[k] / lane->factors[0]);
             lane->members_ps[k] += llround((wait_ps - own) * waiting->held_frac);
+        }
+    }
+}
+
+/* … and while bytes move, those that compute longer into that time than the played one. */
+static void move_members(const struct machine *machine, const struct gathering *gathering,
+                         struct lane *moving, int32_t seat)
+{
+    const struct class_state *class = moving->class;
+    const double own_ps = (double)note_lost(machine, moving, &moving->moved_frac);
+    for (int32_t i = 0; i < class->lane_count && moving->moved_frac > 0; i++) {
+        struct lane *lane = &class->lanes[i];
+        if (lane->factors_of == NULL)
+            continue;
+        for (int32_t k = 1; k < class->crowd->count; k++) {
+            const int32_t instance = gathering->instance_of[seat][k];
+            const double all_ps =
+                (double)(gathering->end_ps[instance] - gathering->start_ps[instance]);
+            const double beside_ps =
+                fmin(all_ps, (double)(lane->members_ps[k] - gathering->start_ps[instance]));
+            if (beside_ps > own_ps)
+                lane->members_ps[k] += llround((beside_ps - own_ps) * moving->moved_frac);
         }
     }
 }
@@ -434,6 +466,8 @@ void jitter_disperse(const struct machine *machine, struct comm_state *comm)
         struct lane *lane = comm->members[seat];
         if (gathering == NULL)
             jitter_end(machine, lane, false);
+        else
+            move_members(machine, gathering, lane, seat);
         for (int32_t k = 1; gathering != NULL && k < lane->class->crowd->count; k++)
             lane->members_ps[k] = gathering->end_ps[gathering->instance_of[seat][k]];
     }

@@ -250,7 +250,7 @@ struct lane {
     double done_s;       /* work of segments that ended */
     int64_t computed_ps; /* a collective: for how long its class had computed when it arrived … */
     double computed_s;   /* … and how much */
-    double held_frac;    /* what kernels lose beside a collective that waits here */
+    double held_frac, moved_frac; /* what kernels lose beside one that waits, moves bytes */
 };
 
 struct pending_free {

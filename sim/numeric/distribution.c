@@ -29,7 +29,11 @@ double lognormal_of_normal(double z, double sigma)
 
 double sample_quantile(const double *sorted, size_t count, double p)
 {
-    return gsl_stats_quantile_from_sorted_data(sorted, 1, count, p);
+    /* Rounding must not leave the two between which it lies. */
+    const size_t below = (size_t)((double)(count - 1) * p);
+    const size_t above = below + 1 < count ? below + 1 : below;
+    const double quantile = gsl_stats_quantile_from_sorted_data(sorted, 1, count, p);
+    return fmin(fmax(quantile, sorted[below]), sorted[above]);
 }
 
 double rank_correlation(const double *x, const double *y, size_t count, double *work)

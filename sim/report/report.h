@@ -30,6 +30,9 @@ struct beside; /* study/beside.h */
    with `beside` and `why` where they are not NULL. */
 void report_json_of(const struct outcome *outcome, int32_t top, const struct beside *beside,
                     const struct why *why, FILE *file);
+struct json_writer;
+/* The key "samples" with the intervals; nothing where there are none. */
+void report_json_samples(struct json_writer *json, const struct outcome *outcome);
 /* The units by what they add to the step, the largest first: forward, backward, exposed. */
 void report_sort_units(struct outcome_unit *units, int32_t count);
 

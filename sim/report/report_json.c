@@ -62,6 +62,29 @@ void report_json(const struct outcome *outcome, FILE *file)
     report_json_of(outcome, 0, NULL, NULL, file);
 }
 
+void report_json_samples(struct json_writer *json, const struct outcome *outcome)
+{
+    if (outcome->n_samples == 0)
+        return;
+    json_key(json, "samples");
+    json_begin_object(json);
+    json_key(json, "count");
+    json_int(json, outcome->n_samples);
+    for (int32_t i = 0; i < outcome->interval_count; i++) {
+        const struct outcome_interval *interval = &outcome->intervals[i];
+        json_key(json, interval->metric);
+        json_begin_object(json);
+        json_key(json, "p05");
+        json_double(json, interval->p05);
+        json_key(json, "p50");
+        json_double(json, interval->p50);
+        json_key(json, "p95");
+        json_double(json, interval->p95);
+        json_end_object(json);
+    }
+    json_end_object(json);
+}
+
 static void write_units(struct json_writer *json, const struct outcome *outcome, int32_t top)
 {
     struct arena scratch = {0};
@@ -99,6 +122,7 @@ void report_json_of(const struct outcome *outcome, int32_t top, const struct bes
         json_text(&json, outcome->warnings[i]);
     json_end_array(&json);
     write_units(&json, outcome, top);
+    report_json_samples(&json, outcome);
     write_rows(&json, "collectives", outcome->collectives, outcome->collective_count,
                sizeof(*outcome->collectives), outcome_collective_fields);
     write_rows(&json, "links", outcome->links, outcome->link_count, sizeof(*outcome->links),

@@ -254,6 +254,63 @@ static void add_throughput(struct summary *summary)
     add_fraction(summary, "  HFU", "hfu");
 }
 
+/* "1.2201 to 1.2501 s": 5 to 95 % of the samples. */
+static void add_interval_cell(struct summary *summary, const struct outcome_interval *interval)
+{
+    char low[32], high[32];
+    if (interval == NULL)
+        table_cell(&summary->table, "-");
+    else if (text_equal(interval->unit, "s"))
+        table_cell(&summary->table, "%.*f to %.*f %s", summary->second_decimals,
+                   interval->p05 * summary->second_scale, summary->second_decimals,
+                   interval->p95 * summary->second_scale, summary->second_unit);
+    else if (text_equal(interval->unit, "1"))
+        table_cell(&summary->table, "%.1f to %.1f %%", 100 * interval->p05, 100 * interval->p95);
+    else if (interval->p05 >= 1000)
+        table_cell(&summary->table, "%s to %s",
+                   format_count(low, sizeof(low), llround(interval->p05)),
+                   format_count(high, sizeof(high), llround(interval->p95)));
+    else
+        table_cell(&summary->table, "%.1f to %.1f", interval->p05, interval->p95);
+}
+
+static void add_interval(struct summary *summary, const char *label, const char *metric)
+{
+    bool has_some = false;
+    for (int32_t i = 0; i < summary->count; i++)
+        has_some = has_some || outcome_interval(summary->outcomes[i], metric) != NULL;
+    if (!has_some)
+        return;
+    table_row(&summary->table);
+    table_cell(&summary->table, "%s", label);
+    for (int32_t i = 0; i < summary->count; i++)
+        add_interval_cell(summary, outcome_interval(summary->outcomes[i], metric));
+}
+
+/* Where runs were sampled. */
+static void add_samples(struct summary *summary)
+{
+    bool has_some = false;
+    for (int32_t i = 0; i < summary->count; i++)
+        has_some = has_some || summary->outcomes[i]->n_samples > 0;
+    if (!has_some)
+        return;
+    table_text(&summary->table, "");
+    table_text(&summary->table, "Samples (5 to 95 % of them; above, the one in the middle)");
+    table_row(&summary->table);
+    table_cell(&summary->table, "  how many");
+    for (int32_t i = 0; i < summary->count; i++)
+        table_cell(&summary->table, "%" PRId64, summary->outcomes[i]->n_samples);
+    add_interval(summary, "  step time", "step_time_s");
+    add_interval(summary, "  exposed fraction", "exposed_comm_fraction");
+    add_interval(summary, "  waiting for others", "comm_wait_s");
+    add_interval(summary, "  tokens/s", "tokens_per_s");
+    add_interval(summary, "  tokens/s/GPU", "tokens_per_s_per_gpu");
+    add_interval(summary, "  MFU", "mfu");
+    add_interval(summary, "  days for the budget", "budget_days");
+    add_interval(summary, "  cost of the budget", "budget_cost");
+}
+
 /* "1,488,095 USD", "99.21 USD" */
 static void add_price(struct summary *summary, const char *label, const char *name)
 {
@@ -471,6 +528,7 @@ void report_summary(const struct outcome *const *outcomes, int32_t count, FILE *
     add_identity(&summary);
     add_times(&summary);
     add_throughput(&summary);
+    add_samples(&summary);
     add_money(&summary);
     add_memory(&summary);
     table_write(&summary.table, file);

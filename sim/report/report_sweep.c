@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "report/csv_writer.h"
 #include "report/json_writer.h"
+#include "report/report.h"
 #include "report/report_table_private.h"
 
 static const char *last_part(const char *key)
@@ -36,6 +37,7 @@ struct best {
     double rate;     /* most tokens a second and GPU */
     double cost;     /* least for 1e9 tokens; NaN: no point has a price */
     bool has_budget; /* some point has a number of tokens to train on */
+    bool is_sampled; /* some point has an interval */
 };
 
 static void meet(struct best *best, const struct outcome *outcome)
@@ -46,6 +48,7 @@ static void meet(struct best *best, const struct outcome *outcome)
         !isnan(outcome->cost_per_billion_tokens))
         best->cost = outcome->cost_per_billion_tokens;
     best->has_budget = best->has_budget || outcome->budget_days > 0;
+    best->is_sampled = best->is_sampled || outcome->n_samples > 0;
 }
 
 static enum status find_best(struct sweep *sweep, struct best *best, struct diag *diag)
@@ -69,6 +72,7 @@ static enum status find_best(struct sweep *sweep, struct best *best, struct diag
     if (!(best->rate > 0))
         *best = any;
     best->has_budget = any.has_budget;
+    best->is_sampled = any.is_sampled;
     return status;
 }
 
@@ -80,12 +84,16 @@ enum { HEADING_COUNT = sizeof(headings) / sizeof(headings[0]) };
 
 /* Behind them, where there is a budget of tokens, and where there is a price. */
 static const char *const budget_headings[] = {"days"};
+/* Half of what lies between 5 and 95 % of the samples, over their median. */
+static const char *const sample_headings[] = {"step \u00b1", "tokens/s \u00b1"};
+static const char *const sample_metrics[] = {"step_time_s", "tokens_per_s"};
+enum { SAMPLE_COLUMNS = sizeof(sample_headings) / sizeof(sample_headings[0]) };
 static const char *const cost_headings[] = {"per 1e9 tokens", "of cheapest"};
 
 static int32_t column_count(const struct sweep_plan *plan, const struct best *best)
 {
     return plan->axes.count + HEADING_COUNT + (best->has_budget ? 1 : 0) +
-           (isnan(best->cost) ? 0 : 2);
+           (isnan(best->cost) ? 0 : 2) + (best->is_sampled ? SAMPLE_COLUMNS : 0);
 }
 
 static void add_share(struct table *table, double share)
@@ -125,6 +133,11 @@ static void add_figures(struct table *table, const struct outcome *outcome, cons
     table_cell(table, "%s",
                outcome->bottleneck != NULL ? text_shown(&table->arena, outcome->bottleneck) : "");
     add_money(table, outcome, best);
+    for (int k = 0; k < SAMPLE_COLUMNS && best->is_sampled; k++) {
+        const struct outcome_interval *interval = outcome_interval(outcome, sample_metrics[k]);
+        add_share(table, interval != NULL ? (interval->p95 - interval->p05) / (2 * interval->p50)
+                                          : (double)NAN);
+    }
 }
 
 static const char *state_text(const struct sweep_point *point)
@@ -173,6 +186,8 @@ static void add_headings(struct table *table, const struct sweep_plan *plan,
         table_cell(table, "%s", budget_headings[0]);
     for (int k = 0; k < 2 && !isnan(best->cost); k++)
         table_cell(table, "%s", cost_headings[k]);
+    for (int k = 0; k < SAMPLE_COLUMNS && best->is_sampled; k++)
+        table_cell(table, "%s", sample_headings[k]);
 }
 
 /* Each reason once, with the number of points that have it. */
@@ -251,6 +266,34 @@ static void write_csv_field(const struct outcome *outcome, const struct metric *
     }
 }
 
+/* The first point that is done; zeroed: none. */
+static enum status load_first(struct sweep *sweep, struct arena *arena, struct outcome *outcome,
+                              struct diag *diag)
+{
+    *outcome = (struct outcome){0};
+    for (int64_t i = 0; i < sweep->plan->point_count; i++)
+        if (is_done(sweep, i))
+            return sweep_load(sweep, i, arena, outcome, diag);
+    return STATUS_OK;
+}
+
+/* Those of the first point that is done name the columns of all. */
+static void write_csv_intervals(const struct outcome *first, const struct outcome *outcome,
+                                FILE *file)
+{
+    for (int32_t i = 0; i < first->interval_count; i++) {
+        const struct outcome_interval *interval =
+            outcome_interval(outcome, first->intervals[i].metric);
+        const double values[] = {interval != NULL ? interval->p05 : (double)NAN,
+                                 interval != NULL ? interval->p50 : (double)NAN,
+                                 interval != NULL ? interval->p95 : (double)NAN};
+        for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+            fputc(',', file);
+            csv_write_double(file, values[k]);
+        }
+    }
+}
+
 static const char *state_word(const struct sweep_point *point)
 {
     return point->state == POINT_DONE ? "done" : state_text(point);
@@ -259,7 +302,9 @@ static const char *state_word(const struct sweep_point *point)
 enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
 {
     const struct sweep_plan *plan = sweep->plan;
-    enum status status = STATUS_OK;
+    struct arena arena = {0};
+    struct outcome first;
+    enum status status = load_first(sweep, &arena, &first, diag);
     fputs("position", file);
     for (int32_t k = 0; k < plan->axes.count; k++) {
         fputc(',', file);
@@ -268,6 +313,9 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
     fputs(",state,reason", file);
     for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++)
         fprintf(file, ",%s", metric->name);
+    for (int32_t i = 0; i < first.interval_count; i++)
+        fprintf(file, ",%s.p05,%s.p50,%s.p95", first.intervals[i].metric, first.intervals[i].metric,
+                first.intervals[i].metric);
     fputc('\n', file);
     for (int64_t i = 0; i < plan->point_count && status == STATUS_OK; i++) {
         struct arena scratch = {0};
@@ -288,9 +336,11 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
             if (status == STATUS_OK && is_done(sweep, i))
                 write_csv_field(&outcome, metric, file);
         }
+        write_csv_intervals(&first, &outcome, file);
         fputc('\n', file);
         arena_release(&scratch);
     }
+    arena_release(&arena);
     return status;
 }
 
@@ -333,6 +383,8 @@ static enum status write_json_point(struct json_writer *json, struct sweep *swee
         status = sweep_load(sweep, position, &scratch, &outcome, diag);
         if (status == STATUS_OK)
             write_json_fields(json, &outcome);
+        if (status == STATUS_OK)
+            report_json_samples(json, &outcome);
     } else {
         json_key(json, "reason");
         json_text(json, point->reason);

@@ -101,6 +101,8 @@ struct train_config {
     int fused_kernels; /* enum fused_kernels */
 };
 
+enum { EXPERIMENT_MAX_SAMPLES = 100000 };
+
 struct straggler_config {
     double probability, slowdown;
 };
@@ -112,6 +114,7 @@ struct jitter_config {
 
 struct simulate_config {
     int64_t warmup_steps, steps, seed;
+    int64_t samples; /* 0: one run */
     struct jitter_config jitter;
     int fold; /* 1: auto, 0: off */
     int network;
@@ -145,6 +148,7 @@ struct experiment {
     struct program *program;  /* after experiment_build */
     double *microbatch_costs; /* by rank class, then microbatch; NULL: 1 */
     int64_t sample;           /* which numbers are drawn, from 0 */
+    struct arena *play_arena; /* of what is played; NULL: its own */
     bool is_sampled;          /* one of many: what is not known of calibrations is drawn, too */
     bool keeps_journal;       /* asked for before experiment_play */
     bool is_brief;            /* the outcome need not say where values come from (origins) */
@@ -180,7 +184,8 @@ MUST_CHECK enum status experiment_build_model(struct experiment *experiment);
 
 MUST_CHECK enum status experiment_build(struct experiment *experiment);
 
-/* The outcome lives in the experiment's arena. */
+/* The outcome lives in the experiment's arena. With simulate.samples it is that of the sample in
+   the middle, with the intervals of all (samples.h). */
 MUST_CHECK enum status experiment_play(struct experiment *experiment, struct outcome *outcome);
 
 /* Model FLOP per token, forward and backward, under a convention; NaN where it is not defined. */

@@ -87,7 +87,7 @@ static struct change_time *ask_times(struct experiment *experiment,
 {
     const struct layout *layout = &experiment->layout;
     struct change_time *times =
-        ARENA_ARRAY(&experiment->arena, struct change_time, 2 * layout->class_count);
+        ARENA_ARRAY(experiment_play_arena(experiment), struct change_time, 2 * layout->class_count);
     *count = 0;
     for (int32_t i = 0; i < layout->class_count; i++) {
         if (!is_told(layout, i))
@@ -138,12 +138,12 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
     if (limits_memory && warmup > 0 && warmup < RETRY_WARMUP)
         warmup = RETRY_WARMUP;
     const int32_t steps = (int32_t)experiment->simulate.steps;
-    *play = (struct play){
-        .facts = facts_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps)};
+    *play = (struct play){.facts = facts_new(experiment_play_arena(experiment), &experiment->layout,
+                                             &program, 1, warmup, steps)};
     struct observer observers[2] = {facts_observer(play->facts)};
     if (experiment->keeps_journal) {
-        play->journal =
-            journal_new(&experiment->arena, &experiment->layout, &program, 1, warmup, steps);
+        play->journal = journal_new(experiment_play_arena(experiment), &experiment->layout,
+                                    &program, 1, warmup, steps);
         observers[1] = journal_observer(play->journal);
     }
     const struct jitter jitter = jitter_of(experiment);
@@ -171,7 +171,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
         setup.change_times = ask_times(experiment, known, &setup.change_time_count);
     }
     const enum status status =
-        machine_play(&experiment->arena, &setup, &play->result, experiment->diag);
+        machine_play(experiment_play_arena(experiment), &setup, &play->result, experiment->diag);
     if (status != STATUS_OK || play->result.is_out_of_memory)
         return status;
     if (known != NULL)
@@ -202,7 +202,7 @@ static bool may_retry(const struct experiment *experiment, const struct facts *f
     return is_short;
 }
 
-enum status experiment_play(struct experiment *experiment, struct outcome *outcome)
+enum status experiment_play_once(struct experiment *experiment, struct outcome *outcome)
 {
     struct play play;
     enum status status = play_once(experiment, false, &play);
@@ -223,4 +223,10 @@ enum status experiment_play(struct experiment *experiment, struct outcome *outco
     config_error(&experiment->config, "model", "a step needs some compute or communication",
                  "the step does no work: its time is zero");
     return STATUS_INPUT;
+}
+
+enum status experiment_play(struct experiment *experiment, struct outcome *outcome)
+{
+    return experiment->simulate.samples > 0 ? samples_outcome(experiment, outcome)
+                                            : experiment_play_once(experiment, outcome);
 }

@@ -38,6 +38,10 @@ MUST_CHECK enum status frozen_check_modules(struct experiment *experiment);
 void lora_check(struct experiment *experiment);
 MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 
+/* experiment_play.c: one play, of the experiment's sample. */
+MUST_CHECK enum status experiment_play_once(struct experiment *experiment, struct outcome *outcome);
+/* samples.c: what simulate.samples asks for. */
+MUST_CHECK enum status samples_outcome(struct experiment *experiment, struct outcome *outcome);
 /* experiment_play.c: whether times are drawn (simulate.jitter, or one of many samples). */
 bool experiment_is_drawn(const struct experiment *experiment);
 
@@ -51,6 +55,11 @@ struct mesh_groups {
     struct group tensor, shard, post_forward, secondary, replicate, data;
 };
 MUST_CHECK enum status mesh_groups_find(struct experiment *experiment, struct mesh_groups *groups);
+
+static inline struct arena *experiment_play_arena(struct experiment *experiment)
+{
+    return experiment->play_arena != NULL ? experiment->play_arena : &experiment->arena;
+}
 
 /* outcome_build.c: facts → outcome. */
 void outcome_build(struct experiment *experiment, const struct facts *facts,

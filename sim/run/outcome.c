@@ -105,6 +105,7 @@ const struct metric outcome_metrics[] = {
     REAL_OR_NULL(budget_gpu_hours, "GPU h", "of all GPUs for budget_tokens"),
     REAL_OR_NULL(budget_cost, "currency", "budget_gpu_hours x cost_per_gpu_hour"),
     TEXT(currency, "of the costs"),
+    INT(n_samples, "count", "runs with other numbers drawn each; 0: one run as configured"),
     {.name = NULL},
 };
 
@@ -152,6 +153,26 @@ const struct metric outcome_memory_unit_fields[] = {
     INT(bytes, "bytes", "what it holds at the instant of the active peak"),
     {.name = NULL},
 };
+
+#undef FIELD
+#define FIELD(name) offsetof(struct outcome_interval, name)
+const struct metric outcome_interval_fields[] = {
+    TEXT(metric, "which number of a run"),
+    TEXT(unit, "its unit, and that of what follows"),
+    REAL(p05, "unit", "5 % of the samples lie below"),
+    REAL(p50, "unit", "median"),
+    REAL(p95, "unit", "5 % of the samples lie above"),
+    {.name = NULL},
+};
+
+const struct outcome_interval *outcome_interval(const struct outcome *outcome, const char *metric)
+{
+    for (int32_t i = 0; i < outcome->interval_count; i++) {
+        if (text_equal(outcome->intervals[i].metric, metric))
+            return &outcome->intervals[i];
+    }
+    return NULL;
+}
 
 const struct metric *outcome_metric(const char *name)
 {

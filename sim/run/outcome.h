@@ -47,6 +47,11 @@ struct outcome_memory_unit { /* of the active peak */
     int64_t bytes;
 };
 
+struct outcome_interval { /* of the samples (samples.h) */
+    const char *metric, *unit;
+    double p05, p50, p95;
+};
+
 struct outcome_origin {
     const char *path, *value, *origin;
 };
@@ -97,6 +102,9 @@ struct outcome {
     int32_t memory_unit_count;
     struct outcome_origin *origins;
     int32_t origin_count;
+    int64_t n_samples; /* 0: one run as configured */
+    struct outcome_interval *intervals;
+    int32_t interval_count;
     struct hash128 config_hash; /* of the resolved content, seed and model version */
 };
 
@@ -115,6 +123,7 @@ extern const struct metric outcome_unit_fields[];
 extern const struct metric outcome_collective_fields[];
 extern const struct metric outcome_link_fields[];
 extern const struct metric outcome_memory_unit_fields[];
+extern const struct metric outcome_interval_fields[];
 
 const struct metric *outcome_metric(const char *name); /* NULL: no such metric */
 /* The value as a number (bool: 0/1); false for texts and undefined values. */
@@ -124,6 +133,8 @@ bool outcome_number(const struct outcome *outcome, const struct metric *metric, 
 bool outcome_names_are_alike(const char *a, const char *b);
 /* Such units, with the same parameters and, to four digits, the same times. */
 bool outcome_units_are_alike(const struct outcome_unit *a, const struct outcome_unit *b);
+/* NULL: it was not sampled, or it is not defined. */
+const struct outcome_interval *outcome_interval(const struct outcome *outcome, const char *metric);
 
 /* The field of `item` (an outcome, or a row of one of its lists) that the metric describes. */
 static inline const void *metric_field(const void *item, const struct metric *metric)

@@ -223,7 +223,8 @@ static void fill_memory_units(struct experiment *experiment, const struct memory
 {
     const struct program *program = experiment->program;
     const int32_t count = program->units.count;
-    outcome->memory_units = ARENA_ARRAY(&experiment->arena, struct outcome_memory_unit, count + 1);
+    outcome->memory_units =
+        ARENA_ARRAY(experiment_play_arena(experiment), struct outcome_memory_unit, count + 1);
     for (int32_t i = 0; i <= count; i++) {
         const char *name = i < count ? program->units.items[i].name : "outside units";
         if (peak->by_unit[i] != 0)
@@ -268,7 +269,8 @@ static void fill_units(struct experiment *experiment, const struct facts *facts,
                        double steps, struct outcome *outcome)
 {
     const struct program *program = experiment->program;
-    outcome->units = ARENA_ARRAY(&experiment->arena, struct outcome_unit, program->units.count + 1);
+    outcome->units = ARENA_ARRAY(experiment_play_arena(experiment), struct outcome_unit,
+                                 program->units.count + 1);
     for (int32_t i = 0; i < program->units.count; i++) {
         const struct unit_facts *unit = facts_unit(facts, class_idx, i);
         if (program->units.items[i].parameters == 0)
@@ -324,11 +326,11 @@ static double plan_latency_s(const struct plan *plan)
 static const struct layout **find_views(struct experiment *experiment, int32_t class_idx)
 {
     const struct program *program = experiment->program;
-    const struct layout **views =
-        ARENA_ARRAY(&experiment->arena, const struct layout *, program->communicators.count);
+    const struct layout **views = ARENA_ARRAY(experiment_play_arena(experiment),
+                                              const struct layout *, program->communicators.count);
     for (int32_t i = 0; i < program->communicators.count; i++) {
         struct group_split split;
-        group_split_build(&experiment->arena, &experiment->layout,
+        group_split_build(experiment_play_arena(experiment), &experiment->layout,
                           &program->communicators.items[i].group, &split);
         views[i] = split.items[split.item_of[class_idx]].view;
     }
@@ -360,11 +362,11 @@ static const struct plan *plan_of(struct experiment *experiment, struct kind_pla
             return &plans->items[i].plan;
     struct plan_options options = plan_options_of(experiment);
     const struct group group = group_whole(view);
-    struct kind_plan *kind = ARENA_PUSH(&experiment->arena, plans);
+    struct kind_plan *kind = ARENA_PUSH(experiment_play_arena(experiment), plans);
     kind->collective = collective;
     options.is_average = collective->is_average;
-    if (plan_build(&experiment->arena, view, &group, collective->op, collective->bytes, &options,
-                   &kind->plan, experiment->diag) != STATUS_OK)
+    if (plan_build(experiment_play_arena(experiment), view, &group, collective->op,
+                   collective->bytes, &options, &kind->plan, experiment->diag) != STATUS_OK)
         BUG("a plan that was played cannot be built");
     return &kind->plan;
 }
@@ -378,8 +380,8 @@ static struct comm_bound fill_collectives(struct experiment *experiment, int32_t
     struct comm_bound bound = {.link = -1};
     double largest_bytes = -1;
     const struct layout **views = find_views(experiment, class_idx);
-    outcome->collectives =
-        ARENA_ARRAY(&experiment->arena, struct outcome_collective, program->collectives.count + 1);
+    outcome->collectives = ARENA_ARRAY(experiment_play_arena(experiment), struct outcome_collective,
+                                       program->collectives.count + 1);
     for (int32_t i = 0; i < program->step.count; i++) {
         const struct op *op = &program->step.items[i];
         if (op->kind != OP_COLLECTIVE)
@@ -409,7 +411,8 @@ static void fill_links(struct experiment *experiment, const struct facts *facts,
                        struct outcome *outcome)
 {
     const struct layout *layout = &experiment->layout;
-    outcome->links = ARENA_ARRAY(&experiment->arena, struct outcome_link, layout->resource_count);
+    outcome->links =
+        ARENA_ARRAY(experiment_play_arena(experiment), struct outcome_link, layout->resource_count);
     for (int32_t i = 0; i < layout->resource_count; i++) {
         const struct resource *resource = &layout->resources[i];
         if (resource->kind == RESOURCE_SM || resource->kind == RESOURCE_COPY_ENGINE)
@@ -450,7 +453,7 @@ static void add_host_warnings(struct experiment *experiment, struct outcome *out
         format_gib(needed, sizeof(needed), (double)outcome->peak_host_bytes);
         format_gib(there, sizeof(there), (double)outcome->host_memory_bytes);
         warnings[outcome->warning_count++] =
-            arena_printf(&experiment->arena,
+            arena_printf(experiment_play_arena(experiment),
                          "does not fit into the host: its GPUs keep %s of states in a memory of %s",
                          needed, there);
     }
@@ -466,18 +469,18 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
 {
     /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
     static const double tight_share = 0.95;
-    const char **warnings = ARENA_ARRAY(&experiment->arena, const char *, 8);
+    const char **warnings = ARENA_ARRAY(experiment_play_arena(experiment), const char *, 8);
     char over[32];
     if (outcome->memory_over_bytes > 0) {
         format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
         warnings[outcome->warning_count++] = arena_printf(
-            &experiment->arena,
+            experiment_play_arena(experiment),
             "does not fit by %s per GPU; times assume it did: try activation_checkpointing: "
             "full, a smaller micro_batch, or more GPUs",
             over);
     } else if (outcome->alloc_retries > 0) {
         warnings[outcome->warning_count++] = arena_printf(
-            &experiment->arena,
+            experiment_play_arena(experiment),
             "GPU memory is used up %.3g times a step: the allocator gives cached segments back and "
             "asks again, %.3g ms; try train.allocator.expandable_segments: true, a smaller "
             "micro_batch, fsdp1: limit_all_gathers",
@@ -502,8 +505,9 @@ static void add_warnings(struct experiment *experiment, struct outcome *outcome)
     const enum attention_impl played = attention_played(experiment->cluster.gpu.attention, asked);
     if (played != asked && experiment->model->family != FAMILY_ABSTRACT)
         warnings[outcome->warning_count++] = arena_printf(
-            &experiment->arena, "attention '%s' does not run on GPU '%s': '%s' stands in",
-            attention_impl_name(asked), experiment->cluster.gpu.name, attention_impl_name(played));
+            experiment_play_arena(experiment),
+            "attention '%s' does not run on GPU '%s': '%s' stands in", attention_impl_name(asked),
+            experiment->cluster.gpu.name, attention_impl_name(played));
     outcome->warnings = warnings;
 }
 
@@ -533,8 +537,8 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
     const struct config *config = &experiment->config;
     if (experiment->is_brief)
         return;
-    outcome->origins =
-        ARENA_ARRAY(&experiment->arena, struct outcome_origin, config->origins.count + 1);
+    outcome->origins = ARENA_ARRAY(experiment_play_arena(experiment), struct outcome_origin,
+                                   config->origins.count + 1);
     for (int32_t i = 0; i < config->origins.count; i++) {
         const struct config_origin *one = &config->origins.items[i];
         if (!is_source_text(one->path))

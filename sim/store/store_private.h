@@ -16,7 +16,7 @@ enum {
     STORE_APPLICATION_ID = 0x66736470, /* "fsdp", bytes 68 to 71 of the file */
     STORE_VERSION_SWEEPS = 3,          /* the first with sweeps */
     STORE_BUSY_MS = 5000,
-    STORE_TABLE_COUNT = 8,
+    STORE_TABLE_COUNT = 9,
 };
 
 struct store_table {
@@ -26,7 +26,8 @@ struct store_table {
     size_t rows_offset, count_offset, row_bytes; /* in struct outcome; row_bytes 0: derived rows */
 };
 extern const struct store_table store_tables[STORE_TABLE_COUNT];
-enum { STORE_TABLE_METRIC = 0, STORE_TABLE_MEMORY_PEAK = 1 }; /* the derived ones */
+/* The derived ones; what is stored and read with the row of its run, without detail. */
+enum { STORE_TABLE_METRIC = 0, STORE_TABLE_MEMORY_PEAK = 1, STORE_TABLE_INTERVAL = 2 };
 
 /* Columns of `run` that are not metrics of the outcome, in order, after `id`. */
 extern const struct metric store_run_columns[];

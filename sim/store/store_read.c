@@ -243,7 +243,10 @@ enum status store_load_row(struct store *store, struct arena *arena, int64_t id,
                            struct outcome *outcome, struct diag *diag)
 {
     *outcome = (struct outcome){0};
-    return read_run(store, arena, id, outcome, NULL, diag);
+    enum status status = read_run(store, arena, id, outcome, NULL, diag);
+    if (status == STATUS_OK && outcome->n_samples > 0)
+        status = read_list(store, arena, id, &store_tables[STORE_TABLE_INTERVAL], outcome, diag);
+    return status;
 }
 
 enum status store_load(struct store *store, struct arena *arena, int64_t id,

@@ -99,6 +99,30 @@ static int insert_run(struct store *store, const struct outcome *outcome, int64_
     return code;
 }
 
+/* "step_time_s.p05" and so on. */
+static int insert_interval(sqlite3_stmt *insert, const struct outcome_interval *interval,
+                           int64_t id)
+{
+    const struct {
+        const char *name;
+        double value;
+    } points[] = {{"p05", interval->p05}, {"p50", interval->p50}, {"p95", interval->p95}};
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]) && code == SQLITE_OK; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), "%s.%s", interval->metric, points[i].name);
+        code = sqlite3_bind_int64(insert, 1, id);
+        if (code == SQLITE_OK)
+            code = sqlite3_bind_text(insert, 2, name, -1, SQLITE_TRANSIENT);
+        if (code == SQLITE_OK)
+            code = sqlite3_bind_double(insert, 3, points[i].value);
+        if (code == SQLITE_OK)
+            code = sqlite3_bind_text(insert, 4, interval->unit, -1, SQLITE_STATIC);
+        code = store_insert_bound(insert, code);
+    }
+    return code;
+}
+
 static int insert_metrics(struct store *store, const struct outcome *outcome, int64_t id)
 {
     sqlite3_stmt *insert = store->insert_rows[STORE_TABLE_METRIC];
@@ -118,6 +142,8 @@ static int insert_metrics(struct store *store, const struct outcome *outcome, in
         if (code != SQLITE_OK)
             break;
     }
+    for (int32_t i = 0; i < outcome->interval_count && code == SQLITE_OK; i++)
+        code = insert_interval(insert, &outcome->intervals[i], id);
     return code;
 }
 
@@ -162,8 +188,12 @@ int store_insert_outcome(struct store *store, const struct outcome *outcome, boo
                          int64_t *id)
 {
     int code = insert_run(store, outcome, id);
-    if (!has_detail)
-        return code;
+    if (!has_detail) {
+        const int interval = STORE_TABLE_INTERVAL;
+        return code != SQLITE_OK ? code
+                                 : insert_list(store->insert_rows[interval],
+                                               &store_tables[interval], outcome, *id);
+    }
     if (code == SQLITE_OK)
         code = insert_metrics(store, outcome, *id);
     if (code == SQLITE_OK)

@@ -64,6 +64,9 @@ static const struct wire_list {
     {offsetof(struct outcome, warnings), offsetof(struct outcome, warning_count),
      sizeof(const char *), warning_fields},
 };
+static const struct wire_list intervals = {
+    offsetof(struct outcome, intervals), offsetof(struct outcome, interval_count),
+    sizeof(struct outcome_interval), outcome_interval_fields};
 enum { LIST_COUNT = sizeof(lists) / sizeof(lists[0]) };
 
 static void put_list(struct strbuf *bytes, const struct outcome *outcome,
@@ -84,6 +87,7 @@ void outcome_pack(const struct outcome *outcome, bool has_detail, struct strbuf 
     put(bytes, &outcome->config_hash, sizeof(outcome->config_hash));
     put(bytes, &outcome->fingerprint, sizeof(outcome->fingerprint));
     put(bytes, outcome->peak_composition, sizeof(outcome->peak_composition));
+    put_list(bytes, outcome, &intervals);
     put(bytes, &has_detail, sizeof(has_detail));
     for (int i = 0; i < LIST_COUNT && has_detail; i++)
         put_list(bytes, outcome, &lists[i]);
@@ -149,6 +153,7 @@ void outcome_unpack(const char *bytes, size_t count, struct arena *arena, struct
     take(&reader, &outcome->config_hash, sizeof(outcome->config_hash));
     take(&reader, &outcome->fingerprint, sizeof(outcome->fingerprint));
     take(&reader, outcome->peak_composition, sizeof(outcome->peak_composition));
+    take_list(&reader, outcome, &intervals);
     take(&reader, &has_detail, sizeof(has_detail));
     for (int i = 0; i < LIST_COUNT && has_detail; i++)
         take_list(&reader, outcome, &lists[i]);

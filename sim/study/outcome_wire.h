@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 #include "run/outcome.h"
 
-/* Without `has_detail` the scalars only. */
+/* Without `has_detail` the scalars and the intervals of samples only. */
 void outcome_pack(const struct outcome *outcome, bool has_detail, struct strbuf *bytes);
 /* Its texts and lists lie in the arena. BUG when `count` bytes are not what outcome_pack wrote. */
 void outcome_unpack(const char *bytes, size_t count, struct arena *arena, struct outcome *outcome);

@@ -197,6 +197,54 @@ static void test_random(void)
     }
 }
 
+/* Kernels and collectives that a fast host keeps busy. */
+#define BUSY_LLAMA SMALL_LLAMA "train.micro_batch=4; simulate.ideal=[host]"
+
+/* Median and 95 % of the step over the same samples, and the mean of what is exposed. Members of a
+   folded class draw what ranks of their own do; what is left is contention, which a class has in
+   common: at most 1 % of the step. */
+static void check_samples(const char *overrides, const char *jitter)
+{
+    struct played folded, unfolded;
+    char text[1024];
+    check_context("%s %s", overrides, jitter);
+    snprintf(text, sizeof(text), "%s; simulate.samples=30; simulate.jitter=%s", overrides, jitter);
+    if (played_play(&folded, TWO_BLOCKS, text)) {
+        snprintf(text, sizeof(text),
+                 "%s; simulate.samples=30; simulate.jitter=%s; simulate.fold=off", overrides,
+                 jitter);
+        if (played_play(&unfolded, TWO_BLOCKS, text)) {
+            static const char *const metrics[] = {"step_time_s", "tokens_per_s"};
+            for (int i = 0; i < 2; i++) {
+                const struct outcome_interval *a = outcome_interval(&folded.outcome, metrics[i]);
+                const struct outcome_interval *b = outcome_interval(&unfolded.outcome, metrics[i]);
+                CHECK_NEAR(a->p50, b->p50, 0.01);
+                CHECK_NEAR(a->p95, b->p95, 0.01);
+                CHECK_TRUE(b->p95 > b->p05);
+            }
+            CHECK_TRUE(unfolded.experiment.layout.class_count >
+                       folded.experiment.layout.class_count);
+        }
+        played_release(&unfolded);
+    }
+    played_release(&folded);
+    check_context(NULL);
+}
+
+static void test_jitter(void)
+{
+    static const char *const sizes[] = {
+        "cluster=dgx-h100; nodes=1; model.num_hidden_layers=3; " BUSY_LLAMA,
+        REAL_CLUSTER BUSY_LLAMA, REAL_CLUSTER BUSY_LLAMA "; mesh.dp_replicate=8; mesh.dp_shard=8"};
+    for (int i = 0; i < 3; i++) {
+        check_samples(sizes[i], "{kernels: 0.1}");
+        check_samples(sizes[i], "{gpus: 0.05}");
+        check_samples(sizes[i], "{network: 0.2}");
+        check_samples(sizes[i], "{stragglers: {probability: 0.02, slowdown: 1.5}}");
+        check_samples(sizes[i], "{kernels: 0.05, gpus: 0.03, network: 0.1}");
+    }
+}
+
 const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"one slow GPU", test_slow_gpu},
                                         {"slow NICs of one host", test_slow_nic},
@@ -205,4 +253,5 @@ const struct check_case fold_cases[] = {{"all alike", test_symmetric},
                                         {"replicas of shards", test_hybrid},
                                         {"tensor parallelism", test_tensor},
                                         {"random overrides", test_random},
+                                        {"drawn times", test_jitter},
                                         {0}};

@@ -74,6 +74,15 @@ static void fill_lists(struct arena *arena, struct outcome *outcome)
     outcome->memory_unit_count = 2;
 }
 
+static void fill_samples(struct arena *arena, struct outcome *outcome)
+{
+    static const struct outcome_interval intervals[] = {{"step_time_s", "s", 2.3, 2.385, 2.515}};
+    outcome->intervals = arena_alloc(arena, sizeof(intervals));
+    memcpy(outcome->intervals, intervals, sizeof(intervals));
+    outcome->interval_count = 1;
+    outcome->n_samples = 20;
+}
+
 static void fill_texts(struct arena *arena, struct outcome *outcome)
 {
     static const struct outcome_origin origins[] = {
@@ -165,5 +174,6 @@ void outcome_fixture(struct arena *arena, struct outcome *outcome)
     };
     fill_memory(outcome);
     fill_lists(arena, outcome);
+    fill_samples(arena, outcome);
     fill_texts(arena, outcome);
 }

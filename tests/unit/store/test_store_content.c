@@ -138,7 +138,7 @@ static void test_schema(void)
     CHECK_INT(sql_int(path, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
                             " type = 'table' AND name NOT LIKE 'sqlite%' AND NOT strict"),
               0);
-    CHECK_INT(sql_int(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 14);
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 15);
     /* Only what may be undefined may be NULL. */
     CHECK_INT(sql_int(path,
                       "SELECT count(*) FROM sqlite_schema AS t, pragma_table_info(t.name) AS"
@@ -168,8 +168,15 @@ static void test_values(void)
     fixture_init(&fixture);
     fixture_fill(&fixture, 1);
     const char *path = fixture.path;
-    /* 66 scalars, 12 of them texts; HFU and goodput are undefined and have no row. */
-    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 66 - 12 - 2);
+    /* 67 scalars, 12 of them texts; HFU and goodput are undefined and have no row; the interval
+       has three. */
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric"), 67 - 12 - 2 + 3);
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM metric WHERE name = 'step_time_s.p95' AND"
+                            " value = 2.515 AND unit = 's'"),
+              1);
+    CHECK_INT(sql_int(path, "SELECT count(*) FROM sample_interval WHERE metric = 'step_time_s' AND"
+                            " p05 = 2.3 AND p50 = 2.385"),
+              1);
     CHECK_INT(sql_int(path, "SELECT count(*) FROM metric WHERE name = 'step_time_s' AND"
                             " value = 2.385 AND unit = 's'"),
               1);

@@ -29,6 +29,10 @@ static void check_scalars(const struct outcome *out)
 {
     CHECK_TEXT(out->model, "llama-3.1-8b");
     CHECK_NEAR(out->step_time_s, 2.385, 0);
+    CHECK_INT(out->n_samples, 20);
+    CHECK_INT(out->interval_count, 1);
+    CHECK_TEXT(out->intervals[0].metric, "step_time_s");
+    CHECK_NEAR(out->intervals[0].p95, 2.515, 0);
     CHECK_TRUE(isnan(out->hfu));
     CHECK_TRUE(out->fits);
     CHECK_U64(out->fingerprint, UINT64_C(0x0123456789abcdef));
