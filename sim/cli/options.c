@@ -213,6 +213,21 @@ const struct option option_table[] = {
      .verbs = IN(VERB_SWEEP),
      .value_name = "METRIC",
      .help = "print METRIC as bars over the last swept key instead of the table"},
+    {.name = "sobol",
+     .kind = OPTION_COUNT,
+     .offset = AT(sobol),
+     .verbs = IN(VERB_SWEEP),
+     .value_name = "K",
+     .help = "K points of Sobol's sequence over all keys at once, each -s key=low:high or a list, "
+             "instead of every combination"},
+    {.name = "tornado",
+     .kind = OPTION_TEXT,
+     .offset = AT(tornado),
+     .verbs = IN(VERB_SWEEP),
+     .value_name = "METRIC",
+     .help =
+         "each key alone (-s key=low:high, or a list), the others as the file says: which moves "
+         "METRIC most; with --sobol, the rank correlation with each key"},
     {.name = "samples",
      .kind = OPTION_COUNT,
      .offset = AT(samples),

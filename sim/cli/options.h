@@ -53,6 +53,8 @@ struct options {
     const char *model;                       /* the same */
     int64_t seq_len;                         /* 0: not given */
     bool is_csv, is_zip, is_rerun, retries_failed, is_dry_run, has_detail; /* of sweep */
+    int64_t sobol;                                                         /* 0: not given */
+    const char *tornado;                                                   /* NULL: not given */
     int64_t samples;                                                       /* 0: not given */
     int64_t jobs;                                                          /* 0: not given */
     const char *map, *line, *scaling, *shard;                              /* NULL: not given */

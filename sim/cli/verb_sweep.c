@@ -10,6 +10,7 @@
 #include "cli/shard.h"
 #include "report/report_sweep.h"
 #include "report/report_sweep_view.h"
+#include "report/report_tornado.h"
 #include "study/pool.h"
 #include "study/sweep.h"
 
@@ -94,7 +95,9 @@ static const struct metric *find_shown_metric(struct command *command)
 {
     const char *names[METRICS_MAX + 1];
     int count = 0;
-    const char *word = command->options.map != NULL ? command->options.map : command->options.line;
+    const char *word = command->options.map != NULL    ? command->options.map
+                       : command->options.line != NULL ? command->options.line
+                                                       : command->options.tornado;
     for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++) {
         if (metric->kind == METRIC_TEXT)
             continue;
@@ -117,6 +120,8 @@ static enum status check_options(struct command *command)
     const struct options *options = &command->options;
     const int formats = options->is_json + options->is_csv + options->is_markdown +
                         (options->map != NULL) + (options->line != NULL);
+    const bool has_metric =
+        options->map != NULL || options->line != NULL || options->tornado != NULL;
     enum exit_code code = EXIT_DONE;
     if (formats > 1)
         code = command_refuse(command, NULL,
@@ -126,7 +131,12 @@ static enum status check_options(struct command *command)
                               "'--rerun' does not go with '--retry-failed'");
     if (options->jobs > 4096)
         code = command_refuse(command, "at most 4096", "'--jobs %lld'", (long long)options->jobs);
-    if (options->map != NULL || options->line != NULL)
+    if (options->tornado != NULL && (options->map != NULL || options->line != NULL))
+        code = command_refuse(command, NULL, "of --map, --line and --tornado only one");
+    if (options->sobol > AXIS_MAX_VALUES)
+        code = command_refuse(command, arena_printf(&command->arena, "at most %d", AXIS_MAX_VALUES),
+                              "'--sobol %lld'", (long long)options->sobol);
+    if (has_metric)
         code = find_shown_metric(command) == NULL ? EXIT_INPUT : code;
     return code == EXIT_DONE ? STATUS_OK : STATUS_INPUT;
 }
@@ -138,8 +148,10 @@ static enum status check_view(struct command *command, const struct sweep_plan *
     if (options->map != NULL && plan->axes.count < 2)
         return (enum status)command_refuse(command, "--line shows one key",
                                            "'--map' wants two swept keys");
-    if ((options->map != NULL || options->line != NULL) && plan->is_zip && plan->axes.count > 1)
-        return (enum status)command_refuse(command, NULL, "'--%s' does not go with zipped keys",
+    const bool is_product = !plan->is_one_by_one && (!plan->is_zip || plan->axes.count == 1);
+    if ((options->map != NULL || options->line != NULL) && !is_product)
+        return (enum status)command_refuse(command, NULL,
+                                           "'--%s' wants every combination: no --zip, no --sobol",
                                            options->map != NULL ? "map" : "line");
     return STATUS_OK;
 }
@@ -153,6 +165,8 @@ static enum status print(struct command *command, struct sweep *sweep)
         return report_sweep_json(sweep, stdout, &command->diag);
     if (options->is_csv)
         return report_sweep_csv(sweep, stdout, &command->diag);
+    if (options->tornado != NULL && !options->is_markdown)
+        return report_tornado(sweep, find_shown_metric(command), stdout, &command->diag);
     if (options->map != NULL)
         return report_sweep_map(sweep, find_shown_metric(command), stdout, &command->diag);
     if (options->line != NULL)
@@ -297,6 +311,9 @@ enum exit_code verb_sweep(struct command *command)
                                           .overrides = overrides.items,
                                           .override_count = overrides.count,
                                           .is_zip = chosen->is_zip,
+                                          .is_one_by_one =
+                                              chosen->tornado != NULL && chosen->sobol == 0,
+                                          .sobol = chosen->sobol,
                                           .scaling = chosen->scaling};
     enum exit_code code = EXIT_INPUT;
     enum status status = check_options(command);

@@ -25,6 +25,13 @@
 
 enum { AXIS_MAX_VALUES = 100000 };
 
+struct axis_span { /* low:high, low:high:step */
+    double low, high, step;
+    const char *unit;                 /* of all three: that of `low`, "" */
+    const char *low_text, *high_text; /* as they were written */
+    bool has_step, is_whole;          /* whole: digits alone */
+};
+
 struct sweep_axis {
     const char *key;
     struct place place; /* of the values */
@@ -32,13 +39,10 @@ struct sweep_axis {
         const char **items;
         int32_t count, capacity;
     } values;
-};
-
-struct axis_span { /* low:high, low:high:step */
-    double low, high, step;
-    const char *unit;                 /* of all three: that of `low`, "" */
-    const char *low_text, *high_text; /* as they were written */
-    bool has_step, is_whole;          /* whole: digits alone */
+    struct axis_span span; /* low:high (sweep_knobs.h) */
+    bool has_span;
+    double *numbers; /* of Sobol's points, by point: in the unit of the span, or the place in the
+                        list */
 };
 
 /* Reads "25Gbps:800Gbps" or "1024:8192:1024"; whether there is anything between is not judged. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "study/sweep_knobs.h"
 
 #define COMMAND_LINE "<command line>"
 
@@ -20,6 +21,7 @@ static struct sweep_axis *axis_for(struct sweep_plan *plan, const char *key, str
         if (!text_equal(axis->key, key))
             continue;
         axis->values.count = 0;
+        axis->has_span = false;
         axis->place = place;
         return axis;
     }
@@ -75,6 +77,12 @@ static enum status refuse(struct sweep_plan *plan, struct place place, const cha
     return STATUS_INPUT;
 }
 
+/* Keys take low:high beside lists. */
+static bool has_knobs(const struct sweep_plan *plan)
+{
+    return plan->is_one_by_one || plan->sobol > 0;
+}
+
 static enum status add_override(struct sweep_plan *plan, const char *text)
 {
     static const char accepted[] = "accepted: key=value, or key=v1,v2 and the like, with a dotted "
@@ -88,7 +96,8 @@ static enum status add_override(struct sweep_plan *plan, const char *text)
             plan, (struct place){source, 1, 1, equals != NULL ? 1 : (int32_t)source->length},
             accepted, equals != NULL ? "the override names no key" : "no '=' in the override");
     const char *key = arena_strndup(plan->arena, text, start);
-    const bool is_swept = axis_is_swept(equals + 1);
+    const bool is_span = has_knobs(plan) && knob_is_span(equals + 1);
+    const bool is_swept = is_span || axis_is_swept(equals + 1);
     const char *before = said_before(plan, key, is_swept);
     if (before != NULL)
         return refuse(plan, (struct place){source, 1, 1, (int32_t)start},
@@ -100,6 +109,8 @@ static enum status add_override(struct sweep_plan *plan, const char *text)
         return STATUS_OK;
     }
     const struct place place = {source, 1, (int32_t)start + 2, 1};
+    if (is_span)
+        return knob_read(plan, axis_for(plan, key, place), equals + 1, place);
     return axis_add(plan->arena, axis_for(plan, key, place), equals + 1, place, plan->diag);
 }
 
@@ -129,6 +140,8 @@ static enum status file_axis(struct sweep_plan *plan, const char *key, const str
 {
     struct arena *arena = plan->arena;
     struct sweep_axis *axis = axis_for(plan, key, node->place);
+    if (node->kind == NODE_SCALAR && has_knobs(plan) && knob_is_span(node->text))
+        return knob_read(plan, axis, node->text, node->place);
     if (node->kind == NODE_SCALAR)
         return axis_add(arena, axis, node->text, node->place, plan->diag);
     enum status status = STATUS_OK;
@@ -215,6 +228,13 @@ static enum status count_points(struct sweep_plan *plan)
                       "-s nodes=1,2,4, or 'sweep: {nodes: [1, 2, 4]}' in the file; 'fsdpsim run' "
                       "plays a single configuration",
                       "nothing is swept");
+    if (has_knobs(plan) && (plan->is_zip || plan->scaling != SCALING_NONE))
+        return refuse(plan, NO_PLACE, "leave out --sobol and --tornado, or zip and scaling",
+                      "many keys at once are neither zipped nor scaled");
+    if (plan->sobol > 0)
+        return knobs_sobol(plan, plan->sobol);
+    if (plan->is_one_by_one)
+        return knobs_one_by_one(plan);
     if (plan->is_zip)
         return count_zip(plan);
     plan->point_count = 1;
@@ -228,8 +248,29 @@ static enum status count_points(struct sweep_plan *plan)
     return STATUS_OK;
 }
 
+/* One by one: the place among the values of the axis; below 0 or past them: at the base. */
+static int64_t value_place(const struct sweep_plan *plan, int64_t position, int32_t axis)
+{
+    int64_t place = position - 1;
+    for (int32_t i = 0; i < axis; i++)
+        place -= plan->axes.items[i].values.count;
+    return place;
+}
+
+bool sweep_plan_is_base(const struct sweep_plan *plan, int64_t position, int32_t axis)
+{
+    if (!plan->is_one_by_one)
+        return false;
+    const int64_t place = value_place(plan, position, axis);
+    return place < 0 || place >= plan->axes.items[axis].values.count;
+}
+
 const char *sweep_plan_value(const struct sweep_plan *plan, int64_t position, int32_t axis)
 {
+    if (sweep_plan_is_base(plan, position, axis))
+        return "base";
+    if (plan->is_one_by_one)
+        return plan->axes.items[axis].values.items[value_place(plan, position, axis)];
     if (plan->is_zip)
         return plan->axes.items[axis].values.items[position];
     for (int32_t i = plan->axes.count - 1; i > axis; i--)
@@ -262,8 +303,12 @@ const char *sweep_plan_settings(const struct sweep_plan *plan, int64_t position,
                                 struct arena *arena)
 {
     struct strbuf json = {0};
+    strbuf_add(&json, "{");
     for (int32_t i = 0; i < plan->axes.count; i++) {
-        strbuf_add(&json, i == 0 ? "{" : ", ");
+        if (sweep_plan_is_base(plan, position, i))
+            continue;
+        if (json.length > 1)
+            strbuf_add(&json, ", ");
         add_json_text(&json, plan->axes.items[i].key);
         strbuf_add(&json, ": ");
         add_json_text(&json, sweep_plan_value(plan, position, i));
@@ -288,16 +333,20 @@ enum status sweep_plan_load(const struct sweep_plan *plan, int64_t position, str
 {
     const int32_t count = plan->settings.count + plan->added.count;
     const char **overrides = ARENA_ARRAY(scratch, const char *, count + 1);
+    int32_t used = 0;
     for (int32_t i = 0; i < plan->settings.count; i++) {
         const struct sweep_setting *setting = &plan->settings.items[i];
-        overrides[i] = setting->fixed != NULL
-                           ? setting->fixed
-                           : arena_printf(scratch, "%s=%s", plan->axes.items[setting->axis].key,
-                                          sweep_plan_value(plan, position, setting->axis));
+        if (setting->fixed == NULL && sweep_plan_is_base(plan, position, setting->axis))
+            continue;
+        overrides[used++] =
+            setting->fixed != NULL
+                ? setting->fixed
+                : arena_printf(scratch, "%s=%s", plan->axes.items[setting->axis].key,
+                               sweep_plan_value(plan, position, setting->axis));
     }
     for (int32_t i = 0; i < plan->added.count; i++)
-        overrides[plan->settings.count + i] = plan->added.items[i];
-    return experiment_load_cached(experiment, plan->path, overrides, count, plan->cache, diag);
+        overrides[used++] = plan->added.items[i];
+    return experiment_load_cached(experiment, plan->path, overrides, used, plan->cache, diag);
 }
 
 /* ---- scaling ------------------------------------------------------------------------------ */
@@ -345,7 +394,8 @@ static void define(struct sweep_plan *plan, const struct source *file)
     hash128_text(&plan->definition, plan->name);
     if (file != NULL)
         hash128_bytes(&plan->definition, file->text, file->length);
-    hash128_u64(&plan->definition, (uint64_t)plan->is_zip << 8 | (uint64_t)plan->scaling);
+    hash128_u64(&plan->definition, (uint64_t)plan->is_one_by_one << 9 |
+                                       (uint64_t)plan->is_zip << 8 | (uint64_t)plan->scaling);
     for (int32_t i = 0; i < plan->settings.count; i++) {
         const struct sweep_setting *setting = &plan->settings.items[i];
         if (setting->fixed != NULL) {
@@ -383,6 +433,8 @@ enum status sweep_plan_make(struct sweep_plan *plan, struct arena *arena,
     const struct source *file = NULL;
     *plan =
         (struct sweep_plan){.arena = arena, .diag = diag, .cache = cache, .path = request->path};
+    plan->is_one_by_one = request->is_one_by_one;
+    plan->sobol = request->sobol;
     enum status status = read_file(plan, &file);
     if (status == STATUS_WORLD)
         return status;

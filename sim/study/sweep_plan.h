@@ -49,8 +49,9 @@ struct sweep_plan {
     struct {
         const char **items;
         int32_t count, capacity;
-    } added; /* by the scaling */
-    bool is_zip;
+    } added;                    /* by the scaling */
+    bool is_zip, is_one_by_one; /* the latter: each key alone, the first point is the base */
+    int64_t sobol;              /* points of Sobol's sequence, 0: none */
     enum scaling scaling;
     int64_t point_count;
     struct hash128 definition; /* of the file's text and of all that is asked of it */
@@ -61,6 +62,8 @@ struct sweep_request {
     const char *const *overrides; /* of -s */
     int32_t override_count;
     bool is_zip;
+    bool is_one_by_one;  /* sweep_knobs.h */
+    int64_t sobol;       /* the same; 0: no */
     const char *scaling; /* "strong", "weak", NULL: as the file says */
 };
 
@@ -71,7 +74,9 @@ MUST_CHECK enum status sweep_plan_make(struct sweep_plan *plan, struct arena *ar
 /* The mistakes of what a file says under `sweep`, for `check`. */
 MUST_CHECK enum status sweep_plan_check(const struct node *sweep, struct arena *arena,
                                         struct diag *diag);
-/* The value of axis `axis` at a point. */
+/* Whether the key is at the base there (one by one). */
+bool sweep_plan_is_base(const struct sweep_plan *plan, int64_t position, int32_t axis);
+/* The value of axis `axis` at a point; "base". */
 const char *sweep_plan_value(const struct sweep_plan *plan, int64_t position, int32_t axis);
 /* {"nodes": "4", …}: the values of the swept keys. */
 const char *sweep_plan_settings(const struct sweep_plan *plan, int64_t position,

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "numeric/distribution.h"
+#include "numeric/sobol.h"
 #include "numeric_tests.h"
 
 /* Tables of the normal law. */
@@ -62,7 +63,31 @@ static void test_rank_correlation(void)
     CHECK_NEAR(rank_correlation(x, y, 1, work), 0, 0);
 }
 
-const struct check_case distribution_cases[] = {{"normal", test_normal},
+/* The first points of the sequence, without the origin (Bratley and Fox, TOMS 14, 1988). */
+static void test_sobol(void)
+{
+    static const double expected[][2] = {{0.5, 0.5},     {0.75, 0.25},   {0.25, 0.75},
+                                         {0.375, 0.375}, {0.875, 0.875}, {0.625, 0.125}};
+    struct sobol *sobol = sobol_new(2);
+    double point[2];
+    double sums[2] = {0, 0};
+    for (int i = 0; i < 127; i++) {
+        sobol_next(sobol, point);
+        for (int k = 0; k < 2; k++) {
+            if (i < 6)
+                CHECK_NEAR(point[k], expected[i][k], 0);
+            sums[k] += point[k];
+        }
+    }
+    /* 127 points and the origin are each of 0/128 … 127/128 once. */
+    CHECK_NEAR(sums[0], 127.0 / 2, 1e-12);
+    CHECK_NEAR(sums[1], 127.0 / 2, 1e-12);
+    sobol_free(sobol);
+    sobol_free(NULL);
+}
+
+const struct check_case distribution_cases[] = {{"Sobol's sequence", test_sobol},
+                                                {"normal", test_normal},
                                                 {"largest of n", test_largest},
                                                 {"mean of the largest", test_mean_of_largest},
                                                 {"open unit interval", test_unit},
