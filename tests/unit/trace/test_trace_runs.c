@@ -55,8 +55,27 @@ static void check_sums(const struct trace_facts *facts, const struct outcome *ou
                    outcome->overlap_fraction + 1, 1e-6);
 }
 
+/* A host that is ahead of the GPU by most of a step has its peak before the window of the timeline.
+ */
+static void check_peaks(const struct trace_facts *facts, const struct outcome *outcome,
+                        bool runs_ahead)
+{
+    if (!runs_ahead) {
+        CHECK_INT(facts->most_memory_bytes, outcome->peak_active_bytes);
+        CHECK_INT(facts->most_reserved_bytes, outcome->peak_reserved_bytes);
+        return;
+    }
+    const double active = (double)outcome->peak_active_bytes;
+    const double reserved = (double)outcome->peak_reserved_bytes;
+    CHECK_TRUE((double)facts->most_memory_bytes <= active);
+    CHECK_TRUE((double)facts->most_memory_bytes > 0.8 * active);
+    CHECK_TRUE((double)facts->most_reserved_bytes <= reserved);
+    CHECK_TRUE((double)facts->most_reserved_bytes > 0.8 * reserved);
+}
+
 static void test_breakdown(void)
 {
+    static const char run_ahead[] = "cases/gathers-run-ahead";
     static const struct {
         const char *config, *overrides;
     } rows[] = {
@@ -69,7 +88,7 @@ static void test_breakdown(void)
         {"llama3-8b_dgx-h100-25gbe", "nodes=4"},
         {"llama3-8b_dgx-h100", "fsdp.api=fsdp1; fsdp.reshard_after_forward=; fsdp.wrap=block"},
         {"llama3-8b_dgx-h100", "fsdp.cpu_offload=true"},
-        {"cases/gathers-run-ahead", "cluster.host.gpu.memory.total=26GiB"},
+        {run_ahead, "cluster.host.gpu.memory.total=26GiB"},
         {"cases/ddp-bucket-copies", NULL},
         {"cases/deepspeed-hooks", NULL},
         {"cases/lora-mixed-units", NULL},
@@ -85,8 +104,7 @@ static void test_breakdown(void)
             CHECK_INT(facts.loose_arrows, 0);
             CHECK_INT(facts.twofold_correlations, 0);
             CHECK_TRUE(facts.kernels > 0 && facts.arrows > 0 && facts.instants > 0);
-            CHECK_INT(facts.most_memory_bytes, played.outcome.peak_active_bytes);
-            CHECK_INT(facts.most_reserved_bytes, played.outcome.peak_reserved_bytes);
+            check_peaks(&facts, &played.outcome, strcmp(rows[i].config, run_ahead) == 0);
             check_context(NULL);
             check_sums(&facts, &played.outcome);
             free(bytes.items);
