@@ -213,6 +213,7 @@ struct machine_setup {
     /* Time of the network's kernels as a multiple: by rank class, then microbatch of a step, so
        many each; NULL: 1. */
     const double *microbatch_costs;
+    double batch_s; /* of a data loader for each OP_LOAD */
     int32_t microbatch_count;
     const struct jitter *jitter; /* NULL: none */
     int32_t steps;               /* all steps played, warm-up included; 0: the prologue only */

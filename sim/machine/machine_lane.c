@@ -246,6 +246,19 @@ static bool wait_is_over(struct lane *lane)
     return false;
 }
 
+/* A batch takes its time once it is asked for; it uses nothing that others share. */
+static bool load_is_over(struct machine *machine, struct lane *lane)
+{
+    if (!lane_is_issued(machine, lane))
+        return false;
+    const int64_t load_ps = ps_from_s(machine->setup->batch_s);
+    if (lane->kernel > 0 || load_ps == 0)
+        return true;
+    lane->kernel = 1;
+    lane_sleep(machine, lane, machine->engine.now_ps + load_ps);
+    return false;
+}
+
 /* True when the operation is over and the next one may be looked at. */
 static bool lane_play(struct machine *machine, struct lane *lane)
 {
@@ -259,6 +272,8 @@ static bool lane_play(struct machine *machine, struct lane *lane)
         return false;
     case TAPE_COPY:
         return lane_is_issued(machine, lane) && copy_start(machine, lane);
+    case TAPE_LOAD:
+        return load_is_over(machine, lane);
     case TAPE_RECORD:
         jitter_record(lane, lane->at->site);
         class_record_passed(machine, lane->class, lane->idx, lane->at->site, lane->step);

@@ -95,6 +95,8 @@ static double ops_s(const struct machine_setup *setup, const struct op_list *ops
             seconds += op->count * cluster->host_cost_s[op->index];
         else if (op->kind == OP_HOST_COMPUTE)
             seconds += host_compute_s(setup->layout, op);
+        else if (op->kind == OP_LOAD)
+            seconds += setup->batch_s;
         else if (op->kind == OP_COPY)
             seconds += (double)op->bytes / slowest_copy(setup->layout, (enum copy_kind)op->index);
         else

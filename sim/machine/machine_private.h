@@ -54,6 +54,7 @@ enum tape_kind {
     TAPE_COLLECTIVE,
     TAPE_TRANSFER,
     TAPE_COPY,
+    TAPE_LOAD,
     TAPE_RECORD,
     TAPE_WAIT,
     TAPE_MARK,

@@ -177,6 +177,9 @@ static void write_op(struct writer *writer, const struct op *op, int32_t site)
         writer->clock_ps += (op->count > 1 ? op->count : 1) * writer->cost_ps[HOST_KERNEL];
         writer_add(writer, op->stream, TAPE_COPY, op);
         break;
+    case OP_LOAD:
+        writer_add(writer, op->stream, TAPE_LOAD, op);
+        break;
     case OP_RECORD:
         write_record(writer, op, site);
         break;

@@ -118,9 +118,31 @@ void times_activity_end(void *context, int64_t now_ps, int32_t class_idx, enum a
     struct running *running = &watch->running[op->stream];
     unit_add(watch, facts_program(facts, class_idx), op, running, now_ps);
     watch->counts[kind]--;
+    watch->quiet_ps = now_ps;
     watch->waiting_count -= running->is_waiting;
     *running = (struct running){0};
     copy_frac_update(watch);
+}
+
+/* The host waited for a batch: until then nothing new was issued, so that what the GPU had to do
+   was done some time before, and it stood still from then on. */
+void times_host_enters(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
+                       int32_t by)
+{
+    struct facts *facts = context;
+    struct time_watch *watch = &facts->times[class_idx];
+    const struct program *program = facts_program(facts, class_idx);
+    if (by < 0 || program->streams.items[by].role != STREAM_DATA_LOADER)
+        return;
+    times_advance(watch, now_ps);
+    for (int kind = 0; kind < ACTIVITY_KIND_COUNT; kind++)
+        if (watch->counts[kind] > 0)
+            return;
+    int64_t begin_ps = since_ps > watch->quiet_ps ? since_ps : watch->quiet_ps;
+    if (watch->window.state == WINDOW_OPEN) {
+        begin_ps = begin_ps > watch->window.opened_ps ? begin_ps : watch->window.opened_ps;
+        watch->sums.data_wait_ps += now_ps - begin_ps;
+    }
 }
 
 static void phase_reached(struct time_watch *watch, int64_t now_ps, enum mark mark)

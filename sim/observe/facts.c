@@ -50,9 +50,21 @@ struct facts *facts_new(struct arena *arena, const struct layout *layout,
     return facts;
 }
 
+static bool has_data_loader(const struct facts *facts)
+{
+    for (int32_t i = 0; i < facts->program_count; i++) {
+        const struct program *program = facts->programs[i];
+        for (int32_t k = 0; k < program->streams.count; k++)
+            if (program->streams.items[k].role == STREAM_DATA_LOADER)
+                return true;
+    }
+    return false;
+}
+
 struct observer facts_observer(struct facts *facts)
 {
-    return (struct observer){.context = facts,
+    return (struct observer){.host_enters = has_data_loader(facts) ? times_host_enters : NULL,
+                             .context = facts,
                              .activity_begin = times_activity_begin,
                              .activity_end = times_activity_end,
                              .transfer_begin = times_transfer_begin,

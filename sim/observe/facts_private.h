@@ -43,6 +43,7 @@ struct time_watch { /* of one class */
     int32_t counts[ACTIVITY_KIND_COUNT], waiting_count;
     double copy_frac;   /* of what runs, at most 1 */
     double copy_sum_ps; /* shares of picoseconds */
+    int64_t quiet_ps;   /* since when no activity of any kind runs */
     int64_t bare_ps;    /* reported time in which no compute ran */
     int64_t mark_ps;    /* when the last mark of a phase was reached */
     bool is_backward;   /* after the end of forward, until the next step or forward begins */
@@ -74,6 +75,8 @@ static inline const struct program *facts_program(const struct facts *facts, int
 }
 
 /* breakdown.c */
+void times_host_enters(void *context, int64_t since_ps, int64_t now_ps, int32_t class_idx,
+                       int32_t by);
 void times_activity_begin(void *context, int64_t now_ps, int32_t class_idx, enum activity_kind kind,
                           const struct op *op, double copy_frac);
 void times_activity_end(void *context, int64_t now_ps, int32_t class_idx, enum activity_kind kind,

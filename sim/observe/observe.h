@@ -28,6 +28,7 @@
 struct breakdown {   /* of one class, picoseconds, summed over the reported steps */
     int64_t step_ps; /* period: end of step to end of step, summed */
     int64_t compute_ps, comm_ps, comm_wait_ps, copy_ps, exposed_ps, idle_ps, memcpy_ps;
+    int64_t data_wait_ps; /* part of idle: the host waits for a batch, nothing at all runs */
     int64_t forward_ps, backward_ps, optimizer_ps; /* between marks of the step */
 };
 

@@ -204,6 +204,7 @@ static void add_times(struct summary *summary)
     add_time(summary, "    compute", "compute_s", true);
     add_time(summary, "    exposed communication", "exposed_comm_s", true);
     add_time(summary, "    idle", "idle_s", true);
+    add_used_time(summary, "      waiting for data", "data_wait_s");
     add_used_time(summary, "      saving checkpoints", "checkpoint_s");
     add_bar(summary);
     add_time(summary, "  communication", "comm_s", true);

@@ -224,6 +224,7 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     microbatch_costs_check(experiment);
     training_cost_check(experiment);
     saving_check(experiment);
+    loading_check(experiment);
     add_derived(experiment, root);
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
 }

@@ -21,6 +21,7 @@
 #include "machine/machine.h"
 #include "model/model.h"
 #include "observe/journal.h"
+#include "run/loading.h"
 #include "run/outcome.h"
 #include "run/saving.h"
 #include "run/training_cost.h"
@@ -92,11 +93,12 @@ struct train_config {
     struct allocator_config allocator;
     struct config_list microbatch_costs; /* struct microbatch_cost */
     struct tensor_parallel_config tensor_parallel;
-    struct saving_config saving; /* interval 0: none */
-    struct lora_config lora;     /* rank 0: all parameters are trained */
-    int64_t host_syncs;          /* in the forward of each block */
-    int64_t hardware_queues;     /* CUDA_DEVICE_MAX_CONNECTIONS */
-    double max_grad_norm;        /* 0: no clipping */
+    struct loading_config loading; /* nothing to do: batches are there */
+    struct saving_config saving;   /* interval 0: none */
+    struct lora_config lora;       /* rank 0: all parameters are trained */
+    int64_t host_syncs;            /* in the forward of each block */
+    int64_t hardware_queues;       /* CUDA_DEVICE_MAX_CONNECTIONS */
+    double max_grad_norm;          /* 0: no clipping */
     bool compile;
     int fused_kernels; /* enum fused_kernels */
 };

@@ -133,6 +133,8 @@ static enum status build_program(struct experiment *experiment, struct arena *ar
         .checks_gradients = is_zero,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};
     experiment->program = policy_build(arena, experiment->model, &settings);
+    if (train->loading.sample_time_s > 0 || train->loading.sample_bytes > 0)
+        program_add_data_loader(arena, experiment->program, loading_ahead(experiment));
     return STATUS_OK;
 }
 

@@ -135,6 +135,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
 {
     const struct program *program = experiment->program;
     int32_t warmup = (int32_t)experiment->simulate.warmup_steps;
+    const double batch_s = loading_batch_s(experiment);
     if (limits_memory && warmup > 0 && warmup < RETRY_WARMUP)
         warmup = RETRY_WARMUP;
     const int32_t steps = (int32_t)experiment->simulate.steps;
@@ -149,6 +150,7 @@ static enum status play_once(struct experiment *experiment, bool limits_memory, 
     const struct jitter jitter = jitter_of(experiment);
     struct machine_setup setup = {.layout = &experiment->layout,
                                   .microbatch_costs = experiment->microbatch_costs,
+                                  .batch_s = batch_s,
                                   .microbatch_count = (int32_t)experiment->train.grad_accum,
                                   .programs = &program,
                                   .program_count = 1,

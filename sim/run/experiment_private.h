@@ -65,6 +65,10 @@ static inline struct arena *experiment_play_arena(struct experiment *experiment)
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome);
 
+/* loading.c: a data loader of which too little is said. */
+extern const struct field_table loading_table;
+void loading_check(struct experiment *experiment);
+
 /* saving.c: checkpoints that cannot be saved. */
 extern const struct field_table saving_table;
 void saving_check(struct experiment *experiment);

@@ -92,6 +92,7 @@ const struct metric outcome_metrics[] = {
     TEXT(peak_unit, "FSDP unit whose operations those are"),
     TEXT(peak_operation, "kernels or collective that the allocation is for"),
     REAL(peak_time_s, "s", "when, after the host began the step"),
+    REAL(data_wait_s, "s", "part of idle_s: the host waits for a batch, nothing at all runs"),
     REAL(checkpoint_s, "s", "part of idle_s: training stands still to save, over the interval"),
     REAL(checkpoint_bytes, "bytes", "of a checkpoint, all hosts; 0: none is saved"),
     REAL(checkpoint_block_s, "s", "training stands still at each save"),

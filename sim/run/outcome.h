@@ -70,6 +70,7 @@ struct outcome {
     double mfu, hfu, tflops_per_gpu; /* NaN: not defined (printed as null with a note) */
     const char *mfu_convention;
     double compute_s, comm_s, comm_wait_s, copy_s, exposed_comm_s, idle_s, memcpy_s;
+    double data_wait_s;  /* part of idle_s (run/loading.h) */
     double checkpoint_s; /* of a step's mean: part of idle_s (run/saving.h) */
     double checkpoint_bytes, checkpoint_block_s, checkpoint_write_s; /* of each checkpoint */
     double forward_s, backward_s, optimizer_s;

@@ -71,6 +71,7 @@ static void fill_times(struct outcome *outcome, const struct breakdown *breakdow
     outcome->exposed_comm_s = s_from_ps(breakdown->exposed_ps) / steps;
     outcome->idle_s = s_from_ps(breakdown->idle_ps) / steps;
     outcome->memcpy_s = s_from_ps(breakdown->memcpy_ps) / steps;
+    outcome->data_wait_s = s_from_ps(breakdown->data_wait_ps) / steps;
     outcome->forward_s = s_from_ps(breakdown->forward_ps) / steps;
     outcome->backward_s = s_from_ps(breakdown->backward_ps) / steps;
     outcome->optimizer_s = s_from_ps(breakdown->optimizer_ps) / steps;
@@ -441,7 +442,9 @@ static const char *name_bottleneck(const struct experiment *experiment,
                    : "network latency";
     if (outcome->idle_s <= compute)
         return "compute";
-    return outcome->checkpoint_s > outcome->idle_s / 2 ? "checkpoint" : "host";
+    if (outcome->checkpoint_s > outcome->idle_s / 2)
+        return "checkpoint";
+    return outcome->data_wait_s > outcome->idle_s / 2 ? "data loader" : "host";
 }
 
 /* What offload asks of the host. */

@@ -104,6 +104,9 @@ static void dump_op_text(const struct program *program, const struct op *op, FIL
     case OP_COPY:
         fprintf(file, "copy %s bytes=%" PRId64, copy_names[op->index], op->bytes);
         break;
+    case OP_LOAD:
+        fputs("load", file);
+        break;
     case OP_RECORD:
         fprintf(file, "record %s", program->events.items[op->index]);
         break;

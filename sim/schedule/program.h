@@ -35,6 +35,7 @@ enum op_kind {
     OP_RECV,          /* … the same transfer, from the member `hop` places back */
     OP_COPY,          /* on `stream`: memory copy of `bytes`; index: enum copy_kind; issued in
                          `count` parts (0: one) */
+    OP_LOAD,          /* on `stream`: the data loader makes a batch */
     OP_RECORD,        /* on `stream`: event `index` */
     OP_WAIT,          /* on `stream`: event `index` */
     OP_HOST_WAIT,     /* the host blocks until event `index` */
@@ -93,8 +94,11 @@ enum stream_role {
     STREAM_ALL_GATHER,
     STREAM_REDUCE_SCATTER,
     STREAM_ALL_REDUCE,
+    STREAM_DATA_LOADER, /* worker processes on the host */
     STREAM_ROLE_COUNT
 };
+
+#define DATA_LOADER_STREAM "data loader"
 
 struct stream {
     const char *name;
@@ -229,6 +233,10 @@ void program_number_microbatches(struct program *program);
 /* The host waits `count` times in the forward of each block, and again where it is recomputed
    (host_syncs.c). Edits the program. */
 void program_add_host_syncs(struct arena *arena, struct program *program, int64_t count);
+
+/* The host takes a batch from workers before each forward; so many are asked for `ahead`, 0: there
+   are no workers (data_loader.c). Edits the program, behind all others. */
+void program_add_data_loader(struct arena *arena, struct program *program, int64_t ahead);
 
 /* Streams share `count` hardware queues (hardware_queues.c): nothing where each has its own. Edits
    the program, last of all. */

@@ -55,8 +55,9 @@ enum { SWEPT_KEY_COUNT = sizeof(swept_keys) / sizeof(swept_keys[0]) };
 static const struct metric breakdown_columns[] = {
     COLUMN("run_id", "count", "run.id"),
     COLUMN("position", "count", "order of the parts of a run, from 0"),
-    COLUMN("category", "text",
-           "compute, exposed_comm, memcpy (copies alone), checkpoint, idle (none of them)"),
+    COLUMN(
+        "category", "text",
+        "compute, exposed_comm, memcpy (copies alone), checkpoint, data_wait, idle (none of them)"),
     COLUMN("seconds", "s", "of a step; all parts add up to step_time_s"),
     COLUMN("share", "1", "seconds / step_time_s"),
     {.name = NULL},
@@ -87,8 +88,12 @@ static const char breakdown_sql[] =
     "UNION ALL SELECT id, 2, 'memcpy', memcpy_s, memcpy_s / step_time_s FROM run\n"
     "UNION ALL SELECT id, 3, 'checkpoint', ifnull(checkpoint_s, 0),\n"
     " ifnull(checkpoint_s, 0) / step_time_s FROM run\n"
-    "UNION ALL SELECT id, 4, 'idle', idle_s - memcpy_s - ifnull(checkpoint_s, 0),\n"
-    " (idle_s - memcpy_s - ifnull(checkpoint_s, 0)) / step_time_s FROM run;\n";
+    "UNION ALL SELECT id, 4, 'data_wait', ifnull(data_wait_s, 0),\n"
+    " ifnull(data_wait_s, 0) / step_time_s FROM run\n"
+    "UNION ALL SELECT id, 5, 'idle',\n"
+    " idle_s - memcpy_s - ifnull(checkpoint_s, 0) - ifnull(data_wait_s, 0),\n"
+    " (idle_s - memcpy_s - ifnull(checkpoint_s, 0) - ifnull(data_wait_s, 0)) / step_time_s\n"
+    " FROM run;\n";
 
 /* What the number of GPUs decides stands in the configuration as derived; the origins say so. */
 static const char scaling_sql[] =

@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"training_cost", training_cost_cases},
                                          {"fitting", fitting_cases},
                                          {"saving", saving_cases},
+                                         {"loading", loading_cases},
                                          {"samples", samples_cases},
                                          {"client", client_cases},
                                          {"key", key_cases},

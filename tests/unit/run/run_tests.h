@@ -15,6 +15,7 @@ extern const struct check_case training_cost_cases[];
 extern const struct check_case fitting_cases[];
 extern const struct check_case saving_cases[];
 extern const struct check_case samples_cases[];
+extern const struct check_case loading_cases[];
 extern const struct check_case client_cases[];
 extern const struct check_case key_cases[];
 
