@@ -73,11 +73,6 @@ static const char *against(struct arena *arena, double a, double b)
 
 /* ---- what was changed --------------------------------------------------------------------- */
 
-static const char *value_of(struct arena *arena, const char *value)
-{
-    return value == NULL ? "nothing" : text_shown(arena, value);
-}
-
 static int32_t count_settings(const struct compare *compare, bool follows)
 {
     int32_t count = 0;
@@ -98,9 +93,17 @@ static int32_t name_settings(struct teller *teller)
         const struct compare_setting *setting = &compare->settings.items[i];
         if (setting->is_inside || setting->follows)
             continue;
-        strbuf_printf(&teller->text, "%s%s (%s instead of %s)", named > 0 ? ", " : "",
-                      text_shown(teller->arena, setting->key), value_of(teller->arena, setting->b),
-                      value_of(teller->arena, setting->a));
+        strbuf_printf(&teller->text, "%s%s (", named > 0 ? ", " : "",
+                      text_shown(teller->arena, setting->key));
+        if (setting->a != NULL && setting->b != NULL)
+            strbuf_printf(&teller->text, "%s instead of %s)", text_shown(teller->arena, setting->b),
+                          text_shown(teller->arena, setting->a));
+        else if (setting->b != NULL)
+            strbuf_printf(&teller->text, "%s, not set in A)",
+                          text_shown(teller->arena, setting->b));
+        else
+            strbuf_printf(&teller->text, "%s in A, not set in B)",
+                          text_shown(teller->arena, setting->a));
         named++;
     }
     return named;
