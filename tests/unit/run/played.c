@@ -113,6 +113,22 @@ static const char *text_close(struct text *text, struct arena *arena)
     return copy;
 }
 
+void check_mistakes(const struct mistake *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        CHECK_INT(played_try(&played, rows[i].config, rows[i].overrides), STATUS_INPUT);
+        CHECK_TRUE(played.diag.error_count > 0);
+        const char *messages = played_messages(&played);
+        for (int part = 0; part < 3 && rows[i].parts[part] != NULL; part++)
+            CHECK_CONTAINS(messages, rows[i].parts[part]);
+        CHECK_TRUE(played.diag.count > 0 && played.diag.items[0].place.line > 0);
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
 const char *played_dump(struct played *played)
 {
     struct text text;

@@ -33,6 +33,12 @@ enum status played_try(struct played *played, const char *config, const char *ov
 void played_release(struct played *played);
 
 const char *played_messages(struct played *played);
+struct mistake {
+    const char *config, *overrides;
+    const char *parts[3]; /* of its messages */
+};
+/* Each row by itself is refused, with a place, and says so. */
+void check_mistakes(const struct mistake *rows, size_t count);
 /* Texts, alive until released: the program, --json, `memory`, `explain`. */
 const char *played_dump(struct played *played);
 const char *played_json(struct played *played);

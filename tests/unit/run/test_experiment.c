@@ -1,27 +1,6 @@
 /* tests/unit/run/test_experiment.c: mistakes that only the whole configuration can see. */
 #include "run_tests.h"
 
-struct mistake {
-    const char *config, *overrides;
-    const char *parts[3];
-};
-
-static void check_mistakes(const struct mistake *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        CHECK_INT(played_try(&played, rows[i].config, rows[i].overrides), STATUS_INPUT);
-        CHECK_TRUE(played.diag.error_count > 0);
-        const char *messages = played_messages(&played);
-        for (int part = 0; part < 3 && rows[i].parts[part] != NULL; part++)
-            CHECK_CONTAINS(messages, rows[i].parts[part]);
-        CHECK_TRUE(played.diag.count > 0 && played.diag.items[0].place.line > 0);
-        played_release(&played);
-    }
-    check_context(NULL);
-}
-
 static void test_sizes(void)
 {
     static const struct mistake rows[] = {
