@@ -164,25 +164,44 @@ static bool is_same_file(const char *path, const char *other)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-enum exit_code command_check_output(struct command *command)
+/* The first of the files that are read which writing to `path` would replace, or NULL. */
+static const char *input_of(const struct command *command, const char *path)
 {
     const struct options *options = &command->options;
-    const char *named[] = {options->cluster, options->gpu, options->nic_link, options->cpu};
-    const int32_t named_count = (int32_t)(sizeof(named) / sizeof(named[0]));
-    const char *path = options->output;
-    if (is_standard_output(path))
-        return EXIT_DONE;
-    if (file_is_database(path))
-        return command_refuse(command, "name another file after -o",
-                              "'%s' is a database, which is not replaced", path);
-    const char *part = part_of(command, path);
-    for (int32_t k = 0; k < command->arguments.count + named_count; k++) {
-        const char *input = k < named_count ? named[k] : command->arguments.items[k - named_count];
-        if (input == NULL)
+    const char *named[] = {options->cluster, options->gpu, options->nic_link, options->cpu,
+                           options->torchtitan_log};
+    const struct text_list *const lists[] = {&command->arguments, &options->facts};
+    for (size_t k = 0; k < sizeof(named) / sizeof(named[0]); k++)
+        if (named[k] != NULL && is_same_file(path, named[k]))
+            return named[k];
+    for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
+        for (int32_t i = 0; i < lists[k]->count; i++)
+            if (is_same_file(path, lists[k]->items[i]))
+                return lists[k]->items[i];
+    return NULL;
+}
+
+enum exit_code command_check_output(struct command *command)
+{
+    const struct {
+        const char *option, *path;
+        bool has_part; /* command_output_open */
+    } outputs[] = {{"-o", command->options.output, true}, {"--svg", command->options.svg, false}};
+    for (size_t k = 0; k < sizeof(outputs) / sizeof(outputs[0]); k++) {
+        const char *option = outputs[k].option;
+        const char *path = outputs[k].path;
+        if (is_standard_output(path))
             continue;
-        if (is_same_file(path, input) || (part != NULL && is_same_file(part, input)))
-            return command_refuse(command, "name another file after -o",
-                                  "'-o %s' would overwrite '%s', which is read", path, input);
+        const char *hint = arena_printf(&command->arena, "name another file after %s", option);
+        if (file_is_database(path))
+            return command_refuse(command, hint, "'%s' is a database, which is not replaced", path);
+        const char *part = outputs[k].has_part ? part_of(command, path) : NULL;
+        const char *input = input_of(command, path);
+        if (input == NULL && part != NULL)
+            input = input_of(command, part);
+        if (input != NULL)
+            return command_refuse(command, hint, "'%s %s' would overwrite '%s', which is read",
+                                  option, path, input);
     }
     return EXIT_DONE;
 }

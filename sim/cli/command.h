@@ -61,8 +61,8 @@ void command_add_overrides(struct command *command);
 bool command_log_request(struct command *command, struct nccl_request *request);
 
 /*
- * Refuses a `-o FILE` that is one of the files that are read, under whatever name (path, link): by
- * device and inode, also of the part that is written first.
+ * Refuses a `-o FILE` or `--svg FILE` that is a database or one of the files that are read, under
+ * whatever name (path, link): by device and inode, also of the part that `-o` writes first.
  */
 enum exit_code command_check_output(struct command *command);
 
