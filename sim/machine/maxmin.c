@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "machine/sum_private.h"
 
 /*
  * A cap is met first when a resource fills at the same level, and "the same" must outlive the
@@ -28,12 +29,6 @@ static const double cap_first = 1 - 0x1p-40;
  */
 static const double loose_frac = 1e-9;
 
-/* A compensated sum (Knuth's two-sum): adding and taking away again leaves what was there before.
- */
-struct sum {
-    double high, low;
-};
-
 /* fmin and fmax look for NaN, of which there is none here, and are calls. */
 static inline double least(double a, double b)
 {
@@ -43,19 +38,6 @@ static inline double least(double a, double b)
 static inline double most(double a, double b)
 {
     return a < b ? b : a;
-}
-
-static inline void sum_add(struct sum *sum, double x)
-{
-    const double total = sum->high + x;
-    const double part = total - sum->high;
-    sum->low += (sum->high - (total - part)) + (x - part);
-    sum->high = total;
-}
-
-static inline double sum_value(const struct sum *sum)
-{
-    return sum->high + sum->low;
 }
 
 struct member {
@@ -209,9 +191,7 @@ static void member_insert(struct maxmin *system, struct resource *resource, int3
     const int32_t at = member_position(resource, activity);
     (void)ARENA_PUSH(system->arena, &resource->members);
     struct member *place = &resource->members.items[at];
-    const int32_t behind = resource->members.count - 1 - at;
-    if (behind > 0)
-        memmove(place + 1, place, sizeof(*place) * (size_t)behind);
+    memmove(place + 1, place, sizeof(*place) * (size_t)(resource->members.count - 1 - at));
     *place = (struct member){.per_work = per_work, .activity = activity};
 }
 
@@ -221,9 +201,7 @@ static void member_remove(struct resource *resource, int32_t activity)
     BUG_IF(at == resource->members.count || resource->members.items[at].activity != activity);
     struct member *place = &resource->members.items[at];
     resource->members.count--;
-    const int32_t behind = resource->members.count - at;
-    if (behind > 0)
-        memmove(place, place + 1, sizeof(*place) * (size_t)behind);
+    memmove(place, place + 1, sizeof(*place) * (size_t)(resource->members.count - at));
 }
 
 /* The most that the activity could ever run at. */
@@ -440,6 +418,15 @@ static void begin_fill(struct maxmin *system)
         stop_sift_down(system, at, system->stops.items[at]);
 }
 
+static void set_rate(struct maxmin *system, int32_t id, double rate)
+{
+    struct activity *activity = &system->activities.items[id];
+    if (rate == activity->rate)
+        return;
+    activity->rate = rate;
+    push_id(system, &system->changed, id);
+}
+
 /* The activity stops growing at `rate`. */
 static void settle(struct maxmin *system, int32_t id, double rate)
 {
@@ -454,10 +441,7 @@ static void settle(struct maxmin *system, int32_t id, double rate)
         sum_add(&resource->load, -(demand->per_work * activity->weight));
         resource->open_count--;
     }
-    if (rate != activity->rate) {
-        activity->rate = rate;
-        push_id(system, &system->changed, id);
-    }
+    set_rate(system, id, rate);
 }
 
 /* Resource `idx` is full at `level`: what still grows on it stops. Returns how many. */
@@ -480,7 +464,7 @@ static int32_t settle_members(struct maxmin *system, int32_t idx, double level)
 static bool fill_one(struct maxmin *system)
 {
     const int32_t id = system->component.items[0];
-    struct activity *activity = &system->activities.items[id];
+    const struct activity *activity = &system->activities.items[id];
     double full = HUGE_VAL;
     for (int32_t d = 0; d < activity->demand_count; d++) {
         const struct demand *demand = &activity->demands[d];
@@ -494,10 +478,7 @@ static bool fill_one(struct maxmin *system)
     const bool is_capped =
         isfinite(activity->cap) && activity->cap / activity->weight * cap_first <= full;
     const double rate = is_capped ? activity->cap : least(activity->cap, activity->weight * full);
-    if (rate != activity->rate) {
-        activity->rate = rate;
-        push_id(system, &system->changed, id);
-    }
+    set_rate(system, id, rate);
     system->visited++;
     return true;
 }

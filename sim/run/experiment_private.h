@@ -45,6 +45,9 @@ MUST_CHECK enum status samples_outcome(struct experiment *experiment, struct out
 /* experiment_play.c: whether times are drawn (simulate.jitter, or one of many samples). */
 bool experiment_is_drawn(const struct experiment *experiment);
 
+/* train_fields.c */
+extern const struct field_table train_table;
+
 /* experiment_tensor.c: tensor parallelism, and the groups of the mesh. */
 extern const struct field_table tensor_parallel_table;
 void tensor_parallel_check(struct experiment *experiment);
