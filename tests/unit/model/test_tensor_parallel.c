@@ -192,7 +192,7 @@ static void test_async_and_float8(void)
 }
 
 /* What a torchtitan block gathers stays; copies of it come and go. Recomputing by operation keeps
-   what reduce-scatters give: x, half of q's and o's and gate's outputs, and two halves of T·h. */
+   what reduce-scatters give: x, every second product's output, and two halves of T·h. */
 static void test_selective(void)
 {
     struct arena arena = {0};

@@ -114,8 +114,11 @@ static void test_error_bars(void)
     CHECK_NEAR(calibration_error_sigma(0, 0, 0), 0, 0);
 }
 
-/* A network that is all there is: the step is as uncertain as its calibration, 4.6 % for sizes
-   between those measured. */
+/* A network that is all there is: two gathers and a scatter of about the same time. The table of
+   all-gathers on 2 hosts of 4 has errors of 2.02 % and 0.64 %: hypot(.0202, .0064) / .67449 =
+   0.0314, drawn once for both. The scatter borrows the all-reduce's 4.55 %, 0.0682, with a weight
+   of 1 / (1 + .5 / 2) = 0.8: 0.0546. So sqrt((2/3 · 0.0314)^2 + (1/3 · 0.0546)^2) = 0.0278; of 200
+   draws +- 5 %. */
 static void test_calibration(void)
 {
     struct played played;
@@ -137,7 +140,7 @@ static void test_calibration(void)
         }
         const double deviation = sqrt(squares / COUNT - sum / COUNT * sum / COUNT);
         check_context("deviation %g", deviation);
-        CHECK_TRUE(deviation > 0.01 && deviation < 0.1);
+        CHECK_NEAR(deviation, 0.0278, 0.15);
         check_context(NULL);
     }
     arena_release(&arena);

@@ -75,9 +75,8 @@ static void test_hosts(void)
                     "nodes=4; train.checkpoint.interval=500; cluster.storage.write=2GB/s;"
                     "train.checkpoint.async_mode=async")) {
         const double shard = 12 * 8030261248.0 / 32;
-        const double rate = shard / async.outcome.checkpoint_block_s;
-        /* One core stages it: faster than a disk, slower than the slot. */
-        CHECK_TRUE(rate > 1e9 && rate < 64e9);
+        /* One core reads and writes it at 22.3 GB/s: 3.011 GB in 0.27 s. */
+        CHECK_NEAR(async.outcome.checkpoint_block_s, 2 * shard / 22.3e9, 1e-9);
         CHECK_NEAR((double)async.outcome.peak_host_bytes, 8 * shard, 1e-9);
         CHECK_TRUE(async.outcome.checkpoint_s < sync.outcome.checkpoint_s);
     }
@@ -85,16 +84,19 @@ static void test_hosts(void)
     played_release(&async);
 }
 
-/* DeepSpeed's rank 0 writes the whole parameters; adapters alone are small. */
+/* DeepSpeed's rank 0 writes the whole parameters: of 700e6 on two hosts 1.4 GB, and half of the 8.4
+   GB of master and moments; adapters alone are small. */
 static void test_what_is_saved(void)
 {
     struct played zero, all, adapters;
     const char *save = "train.checkpoint.interval=500; cluster.storage.write=2GB/s; nodes=4;";
     char overrides[512];
-    if (played_play(&zero, "worked-examples/units-3",
-                    "train.checkpoint.interval=10; cluster.storage.write=90MB/s; fsdp.api=zero1;"
-                    "train.precision={param_dtype: bf16, reduce_dtype: bf16}"))
-        CHECK_NEAR(zero.outcome.checkpoint_write_s, zero.outcome.checkpoint_bytes / 90e6, 1e-12);
+    if (played_play(&zero, "worked-examples/f",
+                    "nodes=2; train.checkpoint.interval=10; cluster.storage.write=1GB/s;"
+                    "fsdp.api=zero1; train.precision={param_dtype: bf16, reduce_dtype: bf16}")) {
+        CHECK_NEAR(zero.outcome.checkpoint_bytes, 9.8e9, 1e-12);
+        CHECK_NEAR(zero.outcome.checkpoint_write_s, 5.6, 1e-12);
+    }
     played_release(&zero);
     snprintf(overrides, sizeof(overrides),
              "%s train.lora={rank: 16, target_modules: [q_proj]}; train.compile=false", save);

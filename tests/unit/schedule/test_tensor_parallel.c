@@ -72,8 +72,9 @@ static void test_with_shards(void)
         for (int32_t i = 0; i < program->units.count; i++)
             gathered += program->units.items[i].all_gather_bytes;
         CHECK_INT(gathered, 2 * model->rank_parameters);
-        /* A block: 4 16 x 16 / 2 less half of k and v, 3 16 x 40 / 2, two norms; all 2,576 + ... */
-        CHECK_INT(model->rank_parameters, (model->parameters - 5 * 16) / 2 + 5 * 16);
+        /* A block: q and o 16 x 16, k and v 16 x 8, three 16 x 40, halved; two norms of 16: 1,376.
+           Two of them, half of two 96 x 16, a norm. */
+        CHECK_INT(model->rank_parameters, 2 * 1376 + 2 * 768 + 16);
         CHECK_INT(program->communicators.items[0].group.ranks, 2);
         CHECK_INT(program->communicators.items[0].group.stride, 2);
         CHECK_TEXT(program->communicators.items[1].name, "tp");

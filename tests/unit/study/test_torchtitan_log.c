@@ -14,7 +14,7 @@ static enum status parse(struct arena *arena, const char *text, struct torchtita
     return torchtitan_log_parse(arena, source, log, diag);
 }
 
-/* Two ranks, colours; steps 1 and 10 are left out; rates 200, 210, 220, 400 of what is left. */
+/* Two ranks, colours; steps 1 and 10 are left out; rates 200, 210, 220, 1,400 of what is left. */
 static void test_median(void)
 {
     static const char text[] =
