@@ -57,7 +57,7 @@ const struct metric outcome_metrics[] = {
      .offset = FIELD(fits),
      .help = "the device peak is within the capacity, and peak_host_bytes within the host's"},
     REAL(comm_bytes_per_gpu, "bytes", "sent by each GPU in a step"),
-    TEXT(bottleneck, "what bounds the step: compute, host or a link"),
+    TEXT(bottleneck, "what bounds the step: compute, a link, host, checkpoint, ..."),
     INT(events, "count", "events played by the simulator"),
     TEXT(config_name, "name of the configuration"),
     TEXT(policy, "how the training state is sharded: fsdp2, ..."),
@@ -200,6 +200,12 @@ bool outcome_number(const struct outcome *outcome, const struct metric *metric, 
         break;
     }
     return false;
+}
+
+bool outcome_is_network_bound(const struct outcome *outcome)
+{
+    const double compute_s = outcome->step_time_s - outcome->comm_s - outcome->idle_s;
+    return outcome->exposed_comm_s > compute_s && outcome->exposed_comm_s >= outcome->idle_s;
 }
 
 /* ---- units -------------------------------------------------------------------------------- */

@@ -127,6 +127,8 @@ extern const struct metric outcome_memory_unit_fields[];
 extern const struct metric outcome_interval_fields[];
 
 const struct metric *outcome_metric(const char *name); /* NULL: no such metric */
+/* Whether exposed communication takes more of the step than compute and no less than idle time. */
+bool outcome_is_network_bound(const struct outcome *outcome);
 /* The value as a number (bool: 0/1); false for texts and undefined values. */
 bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value);
 

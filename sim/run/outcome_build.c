@@ -436,7 +436,7 @@ static const char *name_bottleneck(const struct experiment *experiment,
                                    const struct outcome *outcome, const struct comm_bound *bound)
 {
     const double compute = outcome->step_time_s - outcome->comm_s - outcome->idle_s;
-    if (outcome->exposed_comm_s > compute && outcome->exposed_comm_s >= outcome->idle_s)
+    if (outcome_is_network_bound(outcome))
         return bound->link >= 0 && bound->latency_s <= bound->alone_s / 2
                    ? experiment->layout.resources[bound->link].name
                    : "network latency";

@@ -84,11 +84,6 @@ static void compute_spread(const struct spreads *spreads, const struct gpu *gpu,
     *clocked = (times->gemm_s + times->attention_s) / total;
 }
 
-static bool is_bound_by_network(const struct outcome *outcome)
-{
-    return !text_equal(outcome->bottleneck, "compute") && !text_equal(outcome->bottleneck, "host");
-}
-
 struct interval interval_of(const struct spreads *spreads, const struct experiment *experiment,
                             const struct outcome *outcome, bool is_network_assumed)
 {
@@ -101,7 +96,7 @@ struct interval interval_of(const struct spreads *spreads, const struct experime
     add_model(&times, experiment->model);
     compute_spread(spreads, times.gpu, &times, &compute, &clocked);
 
-    const bool is_network = is_bound_by_network(outcome);
+    const bool is_network = outcome_is_network_bound(outcome);
     const double compute_share =
         (is_network ? fmax(step_s - outcome->comm_s, 0) : outcome->compute_s) / step_s;
     const double comm_share = (is_network ? outcome->comm_s : outcome->exposed_comm_s) / step_s;

@@ -12,9 +12,9 @@
  *   5th, 95th percentile = step exp(-+ 1.645 s_step)
  *
  * A GEMM shape is off for itself, attention and a kind of memory-bound kernel as a whole. w_clock:
- * GEMMs and attention. Where compute or the host bounds the step (outcome's bottleneck),
- * communication counts with what of it is exposed; where the network does, with all of it, and
- * compute with what is left of the step.
+ * GEMMs and attention. Where the network bounds the step (outcome_is_network_bound),
+ * communication counts with all of it, and compute with what is left of the step; else
+ * communication counts with what of it is exposed.
  *
  *   H100, Llama-3-8B: repeats 0.030, kernels 0.027 (GEMM shapes of 0.07, attention of 0.11), clock
  *   0.91 of the step by 0.04: 0.036; s_step 0.054: -8.5 % to +9.3 %

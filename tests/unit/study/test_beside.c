@@ -126,6 +126,25 @@ static void test_interval(void)
     interval = interval_of(&spreads, &experiment, &outcome, false);
     CHECK_TRUE(gemm > 0.005 && gemm < 0.05 && interval.spread > 0.005 && interval.spread < 0.05);
 
+    /* One that waits for its data, of which a tenth of a second in 4 is exposed: 0.2 x 0.025,
+       whatever of its 0.5 s of communication is hidden; one that the network bounds: with all. */
+    row = (struct spread_row){SPREAD_ONE_HOST, "any", 100, 0.2};
+    struct outcome given = outcome;
+    given.step_time_s = 4;
+    given.compute_s = 1.2;
+    given.comm_s = 0.5;
+    given.exposed_comm_s = 0.1;
+    given.idle_s = 2.7;
+    given.bottleneck = "data loader";
+    CHECK_NEAR(interval_of(&spreads, &experiment, &given, false).spread, 0.2 * 0.1 / 4, 1e-9);
+    given.bottleneck = "checkpoint";
+    CHECK_NEAR(interval_of(&spreads, &experiment, &given, false).spread, 0.2 * 0.1 / 4, 1e-9);
+    given.idle_s = 0;
+    given.comm_s = 3;
+    given.exposed_comm_s = 2.8;
+    given.bottleneck = "NIC out";
+    CHECK_NEAR(interval_of(&spreads, &experiment, &given, false).spread, 0.2 * 3 / 4, 1e-9);
+
     spreads.is_known = false;
     CHECK_TRUE(isnan(interval_of(&spreads, &experiment, &outcome, false).low_s));
 out:
