@@ -5,6 +5,7 @@
 
 #include "base/shown_text.h"
 #include "report/report_torchtitan_log.h"
+#include "study/beside.h"
 
 static enum exit_code check_options(struct command *command)
 {
@@ -27,7 +28,7 @@ enum exit_code validate_log(struct command *command)
     struct torchtitan_log log;
     struct experiment experiment = {0};
     struct outcome outcome = {0};
-    struct besides besides = {0};
+    struct spreads spreads = {0};
     const enum exit_code code = check_options(command);
     if (code != EXIT_DONE)
         return code;
@@ -40,11 +41,11 @@ enum exit_code validate_log(struct command *command)
         status = experiment_build(&experiment);
     if (status == STATUS_OK)
         status = experiment_play(&experiment, &outcome);
-    if (status == STATUS_OK)
-        status = besides_load(arena, &besides, &command->diag);
+    if (status == STATUS_OK && beside_applies(&experiment))
+        status = spreads_load(arena, data_folders_find(arena), &spreads, &command->diag);
     if (status == STATUS_OK) {
         const struct interval interval =
-            interval_of(&besides.spreads, &experiment, &outcome, false);
+            interval_of(&spreads, &experiment, &outcome, false);
         const struct log_comparison comparison = {.log_name = text_shown(arena, path),
                                                   .log = &log,
                                                   .outcome = &outcome,

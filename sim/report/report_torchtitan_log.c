@@ -146,7 +146,10 @@ void report_torchtitan_log_json(const struct log_comparison *comparison, FILE *f
     json_key(&json, "step_time_p95_s");
     json_double(&json, has_interval(comparison) ? comparison->interval->high_s : (double)NAN);
     json_key(&json, "is_inside");
-    json_bool(&json, has_interval(comparison) && is_inside(comparison, figures.step_s[0]));
+    if (has_interval(comparison))
+        json_bool(&json, is_inside(comparison, figures.step_s[0]));
+    else
+        json_text(&json, NULL);
     json_end_object(&json);
     json_finish(&json);
 }

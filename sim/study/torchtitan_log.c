@@ -81,19 +81,20 @@ static const char *find_value(const char *text, const char *name)
 }
 
 static void complain(struct reader *reader, const struct text_line *line, const char *at,
-                     size_t length, const char *name)
+                     size_t length, const char *name, bool may_be_zero)
 {
     const struct place place = {.source = reader->source,
                                 .line = line->number,
                                 .column = line->columns[at - line->text],
                                 .length = length > 0 ? (int32_t)length : 1};
     diag_add(reader->diag, DIAG_ERROR, place, "as torchtitan prints it: 'tps: 5,762'",
-             "'%s' is not a number of more than 0", name);
+             "'%s' is not a number of %s", name, may_be_zero ? "0 or more" : "more than 0");
 }
 
-/* Digits with thousands' commas and a point; `value` NaN when it is not there, N/A or nan. */
+/* Digits with thousands' commas and a point; `value` NaN when it is not there, N/A or nan, or the
+   0 that stands where nothing was measured. */
 static bool take_figure(struct reader *reader, const struct text_line *line, const char *name,
-                        double *value)
+                        bool may_be_zero, double *value)
 {
     char digits[FIGURE_MAX_BYTES + 1];
     size_t kept = 0;
@@ -106,10 +107,15 @@ static bool take_figure(struct reader *reader, const struct text_line *line, con
         if (at[k] != ',')
             digits[kept++] = at[k];
     digits[kept] = '\0';
-    if (length <= FIGURE_MAX_BYTES && text_to_double(digits, value) && *value > 0 && *value < 1e15)
+    const bool is_number =
+        length <= FIGURE_MAX_BYTES && text_to_double(digits, value) && *value < 1e15;
+    if (is_number && *value > 0)
         return true;
+    const bool is_zero = is_number && !(*value < 0);
     *value = (double)NAN;
-    complain(reader, line, at, length, name);
+    if (is_zero && may_be_zero)
+        return true;
+    complain(reader, line, at, length, name, may_be_zero);
     return false;
 }
 
@@ -134,11 +140,11 @@ static void take_line(struct reader *reader, const struct text_line *text)
     struct log_line line = {.rank = rank_of(text->text), .is_first = true};
     if (is_step == NULL || (is_old && find_value(text->text, "wps") == NULL))
         return;
-    const bool is_good = take_figure(reader, text, "step", &step) &&
-                         take_figure(reader, text, is_old ? "wps" : "tps", &line.tokens_per_s) &&
-                         take_figure(reader, text, "tflops", &line.tflops) &&
-                         take_figure(reader, text, "mfu", &line.mfu) &&
-                         take_figure(reader, text, "memory", &line.memory_gib);
+    const bool is_good = take_figure(reader, text, "step", false, &step) &&
+                         take_figure(reader, text, is_old ? "wps" : "tps", false, &line.tokens_per_s) &&
+                         take_figure(reader, text, "tflops", true, &line.tflops) &&
+                         take_figure(reader, text, "mfu", true, &line.mfu) &&
+                         take_figure(reader, text, "memory", true, &line.memory_gib);
     if (!is_good || isnan(line.tokens_per_s) || isnan(step))
         return;
     line.step = (int64_t)step;
