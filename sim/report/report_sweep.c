@@ -266,24 +266,45 @@ static void write_csv_field(const struct outcome *outcome, const struct metric *
     }
 }
 
-/* The first point that is done; zeroed: none. */
-static enum status load_first(struct sweep *sweep, struct arena *arena, struct outcome *outcome,
-                              struct diag *diag)
+/* The metrics that have intervals at some point, in the order in which they are met. */
+struct sampled {
+    const char **items;
+    int32_t count, capacity;
+};
+
+static void add_sampled(struct sampled *sampled, struct arena *arena, const struct outcome *outcome)
 {
-    *outcome = (struct outcome){0};
-    for (int64_t i = 0; i < sweep->plan->point_count; i++)
-        if (is_done(sweep, i))
-            return sweep_load(sweep, i, arena, outcome, diag);
-    return STATUS_OK;
+    for (int32_t i = 0; i < outcome->interval_count; i++) {
+        const char *metric = outcome->intervals[i].metric;
+        bool is_known = false;
+        for (int32_t k = 0; k < sampled->count && !is_known; k++)
+            is_known = text_equal(sampled->items[k], metric);
+        if (!is_known)
+            *ARENA_PUSH(arena, sampled) = arena_strdup(arena, metric);
+    }
 }
 
-/* Those of the first point that is done name the columns of all. */
-static void write_csv_intervals(const struct outcome *first, const struct outcome *outcome,
+static enum status find_sampled(struct sweep *sweep, struct arena *arena, struct sampled *sampled,
+                                struct diag *diag)
+{
+    enum status status = STATUS_OK;
+    for (int64_t i = 0; i < sweep->plan->point_count && status == STATUS_OK; i++) {
+        struct arena scratch = {0};
+        struct outcome outcome = {0};
+        if (!is_done(sweep, i))
+            continue;
+        status = sweep_load(sweep, i, &scratch, &outcome, diag);
+        add_sampled(sampled, arena, &outcome);
+        arena_release(&scratch);
+    }
+    return status;
+}
+
+static void write_csv_intervals(const struct sampled *sampled, const struct outcome *outcome,
                                 FILE *file)
 {
-    for (int32_t i = 0; i < first->interval_count; i++) {
-        const struct outcome_interval *interval =
-            outcome_interval(outcome, first->intervals[i].metric);
+    for (int32_t i = 0; i < sampled->count; i++) {
+        const struct outcome_interval *interval = outcome_interval(outcome, sampled->items[i]);
         const double values[] = {interval != NULL ? interval->p05 : (double)NAN,
                                  interval != NULL ? interval->p50 : (double)NAN,
                                  interval != NULL ? interval->p95 : (double)NAN};
@@ -303,8 +324,8 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
 {
     const struct sweep_plan *plan = sweep->plan;
     struct arena arena = {0};
-    struct outcome first;
-    enum status status = load_first(sweep, &arena, &first, diag);
+    struct sampled sampled = {0};
+    enum status status = find_sampled(sweep, &arena, &sampled, diag);
     fputs("position", file);
     for (int32_t k = 0; k < plan->axes.count; k++) {
         fputc(',', file);
@@ -313,9 +334,9 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
     fputs(",state,reason", file);
     for (const struct metric *metric = outcome_metrics; metric->name != NULL; metric++)
         fprintf(file, ",%s", metric->name);
-    for (int32_t i = 0; i < first.interval_count; i++)
-        fprintf(file, ",%s.p05,%s.p50,%s.p95", first.intervals[i].metric, first.intervals[i].metric,
-                first.intervals[i].metric);
+    for (int32_t i = 0; i < sampled.count; i++)
+        fprintf(file, ",%s.p05,%s.p50,%s.p95", sampled.items[i], sampled.items[i],
+                sampled.items[i]);
     fputc('\n', file);
     for (int64_t i = 0; i < plan->point_count && status == STATUS_OK; i++) {
         struct arena scratch = {0};
@@ -336,7 +357,7 @@ enum status report_sweep_csv(struct sweep *sweep, FILE *file, struct diag *diag)
             if (status == STATUS_OK && is_done(sweep, i))
                 write_csv_field(&outcome, metric, file);
         }
-        write_csv_intervals(&first, &outcome, file);
+        write_csv_intervals(&sampled, &outcome, file);
         fputc('\n', file);
         arena_release(&scratch);
     }

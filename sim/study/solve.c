@@ -73,9 +73,12 @@ static enum status scan(struct solve *solve)
 static enum status refuse_all(struct solve *solve)
 {
     const struct solve_point *first = solve->points.items[0].point;
+    struct outcome outcome = {0};
     enum status status = solve_load(solve, first, solve->arena, &solve->refused, solve->diag);
     if (status == STATUS_OK)
         status = experiment_build(&solve->refused);
+    if (status == STATUS_OK)
+        status = experiment_play(&solve->refused, &outcome);
     if (status == STATUS_OK)
         status = STATUS_INPUT;
     if (solve->points.count > 1)

@@ -8,7 +8,6 @@
 
 /* From a range that spans a factor of ten on, points are spaced by factors. */
 static const double logarithmic_ratio = 10;
-static const double rounding_slack = 1e-9; /* as of an axis: steps are decimal */
 
 static enum status refuse(struct diag *diag, struct place place, const char *hint, const char *what,
                           const char *text)
@@ -77,7 +76,7 @@ static enum status parse_span(struct knob *knob, struct arena *arena, const char
         return STATUS_OK;
     if (!span->has_step)
         span->step = 1;
-    const double steps = floor((span->high - span->low) / span->step * (1 + rounding_slack));
+    const double steps = axis_span_steps(span);
     if (steps < 1)
         return refuse(diag, place, "a smaller step", "only one value in", text);
     if (steps > (double)INT32_MAX)

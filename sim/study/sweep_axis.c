@@ -244,6 +244,11 @@ enum status axis_span_read(struct arena *arena, const char *text, struct place p
     return STATUS_OK;
 }
 
+double axis_span_steps(const struct axis_span *span)
+{
+    return floor((span->high - span->low) / span->step * (1 + rounding_slack));
+}
+
 static enum status play_log2(const struct call *call)
 {
     struct end a;

@@ -49,6 +49,9 @@ struct sweep_axis {
 MUST_CHECK enum status axis_span_read(struct arena *arena, const char *text, struct place place,
                                       struct axis_span *span, struct diag *diag);
 
+/* Whole steps from low to high: what decimals lose in binary does not count. */
+double axis_span_steps(const struct axis_span *span);
+
 /* Whether a text is more than one plain value: a list, or a function. */
 bool axis_is_swept(const char *text);
 

@@ -46,7 +46,7 @@ static double span_value(const struct axis_span *span, double u)
     const bool is_log = span->low > 0 && span->high >= log_ratio * span->low;
     if (span->has_step)
         return span->low +
-               span->step * floor(u * (floor((span->high - span->low) / span->step) + 1));
+               span->step * floor(u * (axis_span_steps(span) + 1));
     if (is_log) {
         const double value = span->low * pow(span->high / span->low, u);
         return span->is_whole ? round(value) : value;
@@ -63,7 +63,8 @@ static void choose(struct sweep_plan *plan, struct sweep_axis *axis, const char 
     if (axis->has_span) {
         axis->numbers[position] = span_value(&axis->span, u);
         push(plan, axis,
-             arena_printf(plan->arena, "%.9g%s", axis->numbers[position], axis->span.unit));
+             arena_printf(plan->arena, axis->span.is_whole ? "%.0f%s" : "%.9g%s",
+                          axis->numbers[position], axis->span.unit));
         return;
     }
     const int32_t place = (int32_t)(u * item_count);
