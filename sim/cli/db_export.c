@@ -57,9 +57,20 @@ static bool is_csv(const struct command *command)
     return text_equal(command->arguments.items[1], "csv");
 }
 
-enum status db_export_check(struct command *command)
+static bool is_regular_file(const char *path)
 {
     struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+static const char *metadata_path(struct command *command)
+{
+    return arena_printf(&command->arena, "%s-metadata.json", command->options.output);
+}
+
+enum status db_export_check(struct command *command)
+{
+    const struct options *options = &command->options;
     const struct text_list *words = &command->arguments;
     if (words->count < 2)
         return (enum status)command_refuse(command, "'fsdpsim db export csv' or 'json'",
@@ -70,10 +81,13 @@ enum status db_export_check(struct command *command)
     if (!is_csv(command) && !text_equal(words->items[1], "json"))
         return (enum status)command_refuse(command, "accepted: csv, json", "unknown format '%s'",
                                            words->items[1]);
-    if (is_file(command) && !command->options.overwrites &&
-        stat(command->options.output, &about) == 0 && S_ISREG(about.st_mode))
-        return (enum status)command_refuse(command, "name another file, or say --overwrite",
-                                           "'%s' is there already", command->options.output);
+    if (!is_file(command) || options->overwrites)
+        return STATUS_OK;
+    const char *files[] = {options->output, metadata_path(command)};
+    for (int k = 0; k < (is_csv(command) ? 2 : 1); k++)
+        if (is_regular_file(files[k]))
+            return (enum status)command_refuse(command, "name another file, or say --overwrite",
+                                               "'%s' is there already", files[k]);
     return STATUS_OK;
 }
 
@@ -90,8 +104,7 @@ static enum status write_metadata(struct command *command, const struct store_ro
     const char *path = command->options.output;
     const char *slash = strrchr(path, '/');
     struct new_file metadata;
-    const enum status status =
-        new_file_open(command, arena_printf(&command->arena, "%s-metadata.json", path), &metadata);
+    const enum status status = new_file_open(command, metadata_path(command), &metadata);
     if (status != STATUS_OK)
         return status;
     report_export_metadata(rows, slash != NULL ? slash + 1 : path, metadata.file);
@@ -101,17 +114,18 @@ static enum status write_metadata(struct command *command, const struct store_ro
 static enum status write_file(struct command *command, struct store_rows *rows, const char *table)
 {
     struct new_file output;
-    struct stat about;
     enum status status = new_file_open(command, command->options.output, &output);
     if (status != STATUS_OK)
         return status;
-    const enum status written = write_rows(command, rows, table, output.file);
-    status = new_file_close(command, &output, written == STATUS_OK);
-    if (written != STATUS_OK)
-        return written;
-    const bool is_regular = stat(command->options.output, &about) == 0 && S_ISREG(about.st_mode);
-    return status == STATUS_OK && is_csv(command) && is_regular ? write_metadata(command, rows)
-                                                                : status;
+    status = write_rows(command, rows, table, output.file);
+    if (status != STATUS_OK) {
+        new_file_drop(&output);
+        return status;
+    }
+    status = new_file_close(command, &output, true);
+    return status == STATUS_OK && is_csv(command) && is_regular_file(command->options.output)
+               ? write_metadata(command, rows)
+               : status;
 }
 
 enum status db_export(struct command *command, struct store *store)

@@ -76,3 +76,10 @@ enum status new_file_close(struct command *command, struct new_file *new_file, b
     errno = error;
     return cannot_write(command, new_file->name);
 }
+
+void new_file_drop(struct new_file *new_file)
+{
+    (void)fclose(new_file->file);
+    if (new_file->temporary != NULL)
+        (void)remove(new_file->temporary);
+}

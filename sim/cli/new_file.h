@@ -30,5 +30,7 @@ MUST_CHECK enum status new_file_open(struct command *command, const char *name,
 /* Puts it in place; `is_written` false: takes it away, with a message. */
 MUST_CHECK enum status new_file_close(struct command *command, struct new_file *new_file,
                                       bool is_written);
+/* Takes it away, where something else went wrong and was told. */
+void new_file_drop(struct new_file *new_file);
 
 #endif

@@ -127,6 +127,25 @@ static enum status merge_files(struct command *command, struct store *store, con
 
 enum { DB_LIST = -1, DB_MERGE = 0, DB_EXPORT = -2 }; /* above them: the id to show */
 
+/* What only 'db export' has. */
+static enum status refuse_export_options(struct command *command)
+{
+    const struct options *options = &command->options;
+    const struct {
+        const char *name;
+        bool is_given;
+    } given[] = {{"--runs", options->runs != NULL},
+                 {"--where", options->where != NULL},
+                 {"--table", options->table != NULL},
+                 {"--overwrite", options->overwrites},
+                 {"--output", options->output != NULL}};
+    for (size_t k = 0; k < sizeof(given) / sizeof(given[0]); k++)
+        if (given[k].is_given)
+            return (enum status)command_refuse(command, NULL, "'%s' goes with 'db export' only",
+                                               given[k].name);
+    return STATUS_OK;
+}
+
 /* Which of them. */
 static enum status read_arguments(struct command *command, int64_t *id)
 {
@@ -137,6 +156,8 @@ static enum status read_arguments(struct command *command, int64_t *id)
         *id = DB_EXPORT;
         return db_export_check(command);
     }
+    if (refuse_export_options(command) != STATUS_OK)
+        return STATUS_INPUT;
     if (text_equal(words[0], "ls")) {
         if (count == 1)
             return STATUS_OK;

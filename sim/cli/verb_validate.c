@@ -165,8 +165,11 @@ static enum exit_code write_out(struct command *command, validate_part *part, co
     if (status != STATUS_OK)
         return (enum exit_code)status;
     status = part(command, path, new_file.file);
-    const enum status closed = new_file_close(command, &new_file, status == STATUS_OK);
-    return (enum exit_code)(status != STATUS_OK ? status : closed);
+    if (status == STATUS_OK)
+        status = new_file_close(command, &new_file, true);
+    else
+        new_file_drop(&new_file);
+    return (enum exit_code)status;
 }
 
 static bool has_log_option(const struct options *options)
