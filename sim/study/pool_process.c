@@ -115,20 +115,21 @@ static enum status process_start(struct pool *pool, int32_t number, struct diag 
         diag_world(diag, "cannot make a pipe to a worker: %s", strerror(errno));
         return STATUS_WORLD;
     }
-    FILE *words = renew_words(processes->items[number].words);
+    struct process *process = &processes->items[number];
+    process->words = renew_words(process->words);
     const bool has_pipes = pipe(answers) == 0;
     const pid_t pid = has_pipes ? fork() : -1;
     if (pid == 0) {
         (void)close(tasks[1]);
         (void)close(answers[0]);
-        worker_live(pool, words, tasks[0], answers[1]);
+        worker_live(pool, process->words, tasks[0], answers[1]);
     }
     const int error = errno;
     (void)close(tasks[0]);
     if (has_pipes)
         (void)close(answers[1]);
     if (pid > 0) {
-        processes->items[number] = (struct process){pid, tasks[1], answers[0], words};
+        *process = (struct process){pid, tasks[1], answers[0], process->words};
         pool->workers[number].is_up = true;
         return STATUS_OK;
     }
