@@ -16,11 +16,13 @@ failed=0
 mkdir -p "$work/results/measured"
 "$program" validate all --update "$work/results" -q
 cmp "$root/results/measured/spread.csv" "$work/results/measured/spread.csv" || failed=1
-awk -F, 'NR == FNR { old[$1 "," $3] = $NF; next }
+awk -F, 'NR == FNR { old[$1 "," $3] = $NF; left[$1 "," $3]; next }
+    { delete left[$1 "," $3] }
     !(($1 "," $3) in old) { print "results/measured/index.csv lacks " $1; bad = 1; next }
     FNR > 1 { was = old[$1 "," $3]; d = $NF / was - 1
               if (d > 0.001 || d < -0.001) { print $1 ": predicted " was " s in index.csv, now " $NF " s"; bad = 1 } }
-    END { exit bad }' "$root/results/measured/index.csv" "$work/results/measured/index.csv" || failed=1
+    END { for (key in left) { print "results/measured/index.csv has " key ", which no run gives"; bad = 1 }
+          exit bad }' "$root/results/measured/index.csv" "$work/results/measured/index.csv" || failed=1
 
 # The figures of the README, in the order of its sentences.
 "$program" validate --json --no-db -q >"$work/json"

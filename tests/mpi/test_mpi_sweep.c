@@ -90,8 +90,8 @@ static void check_rest(struct site *job)
     CHECK_TEXT(site_runs_text(&job->arena, job->db, last), stored);
 }
 
-/* mpirun ends all ranks when one is killed: rank 0 stores what it has. */
-static void kill_rank(int64_t number, int victim, double share)
+/* mpirun ends all ranks when one is killed: rank 0 stores what it has. Whether there was one. */
+static bool kill_rank(int64_t number, int victim, double share)
 {
     struct site job;
     site_init(&job, POINTS);
@@ -99,13 +99,13 @@ static void kill_rank(int64_t number, int victim, double share)
     const pid_t pid = job_start(&job, mpirun, NULL);
     CHECK_TRUE(wait_for_runs(&job, 1 + (int64_t)(share * POINTS)));
     const pid_t rank = child_of(pid, ranks_name, victim);
-    if (rank > 0)
-        (void)kill(rank, SIGKILL);
+    const bool is_sent = rank > 0 && kill(rank, SIGKILL) == 0;
     const int code = process_finish(pid);
     CHECK_TRUE(code == 0 || code == 128 + SIGKILL);
     check_rest(&job);
     site_release(&job);
     check_context(NULL);
+    return is_sent;
 }
 
 static void test_kills(void)
@@ -116,8 +116,10 @@ static void test_kills(void)
     philox_init(&random, (uint64_t)seed, 0, 0, 0);
     printf("%" PRId64 " kills, seed %" PRId64 "\n", kills, seed);
     /* Rank 0 among them. */
+    int64_t hits = 0;
     for (int64_t i = 0; i < kills; i++)
-        kill_rank(i, (int)((i + 1) % 3), 0.5 * philox_unit(&random));
+        hits += kill_rank(i, (int)((i + 1) % 3), 0.5 * philox_unit(&random));
+    CHECK_TRUE(hits > 0);
 }
 
 /* The process by which a rank plays is killed: the point is tried again, nothing else happens. */
