@@ -44,8 +44,7 @@ enum exit_code validate_log(struct command *command)
     if (status == STATUS_OK && beside_applies(&experiment))
         status = spreads_load(arena, data_folders_find(arena), &spreads, &command->diag);
     if (status == STATUS_OK) {
-        const struct interval interval =
-            interval_of(&spreads, &experiment, &outcome, false);
+        const struct interval interval = interval_of(&spreads, &experiment, &outcome, false);
         const struct log_comparison comparison = {.log_name = text_shown(arena, path),
                                                   .log = &log,
                                                   .outcome = &outcome,

@@ -45,8 +45,7 @@ static double span_value(const struct axis_span *span, double u)
     static const double log_ratio = 10;
     const bool is_log = span->low > 0 && span->high >= log_ratio * span->low;
     if (span->has_step)
-        return span->low +
-               span->step * floor(u * (axis_span_steps(span) + 1));
+        return span->low + span->step * floor(u * (axis_span_steps(span) + 1));
     if (is_log) {
         const double value = span->low * pow(span->high / span->low, u);
         return span->is_whole ? round(value) : value;

@@ -140,11 +140,12 @@ static void take_line(struct reader *reader, const struct text_line *text)
     struct log_line line = {.rank = rank_of(text->text), .is_first = true};
     if (is_step == NULL || (is_old && find_value(text->text, "wps") == NULL))
         return;
-    const bool is_good = take_figure(reader, text, "step", false, &step) &&
-                         take_figure(reader, text, is_old ? "wps" : "tps", false, &line.tokens_per_s) &&
-                         take_figure(reader, text, "tflops", true, &line.tflops) &&
-                         take_figure(reader, text, "mfu", true, &line.mfu) &&
-                         take_figure(reader, text, "memory", true, &line.memory_gib);
+    const bool is_good =
+        take_figure(reader, text, "step", false, &step) &&
+        take_figure(reader, text, is_old ? "wps" : "tps", false, &line.tokens_per_s) &&
+        take_figure(reader, text, "tflops", true, &line.tflops) &&
+        take_figure(reader, text, "mfu", true, &line.mfu) &&
+        take_figure(reader, text, "memory", true, &line.memory_gib);
     if (!is_good || isnan(line.tokens_per_s) || isnan(step))
         return;
     line.step = (int64_t)step;

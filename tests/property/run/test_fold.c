@@ -200,8 +200,9 @@ static void test_random(void)
 /* Kernels and collectives that a fast host keeps busy. */
 #define BUSY_LLAMA SMALL_LLAMA "train.micro_batch=4; simulate.ideal=[host]"
 
-/* Median and 95 % of the step over the same samples. Members of a folded class draw what ranks of their own do; what is left is contention, which a class has in
-   common: at most 1 % of the step. */
+/* Median and 95 % of the step over the same samples. Members of a folded class draw what ranks of
+   their own do; what is left is contention, which a class has in common: at most 1 % of the step.
+ */
 static void check_samples(const char *overrides, const char *jitter)
 {
     struct played folded, unfolded;
