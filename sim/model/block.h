@@ -106,6 +106,8 @@ struct attention_part {
 void attention_forward(struct block *block, const struct attention_part *part);
 void attention_backward(struct block *block, const struct attention_part *part);
 int64_t attention_saved_bytes(const struct block *block, const struct attention_part *part);
+/* Whether keys and values are copied for all heads of a group. */
+bool repeats_keys(const struct block *block);
 bool attention_keeps_input(const struct block *block, const struct attention_part *part);
 int attention_reader_count(const struct block *block);
 double attention_gemm_flop(const struct block *block, const struct attention_part *part);

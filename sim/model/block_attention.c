@@ -79,7 +79,7 @@ double attention_score_count(const struct block *block, const struct attention_p
            (double)part->key_seq_len;
 }
 
-static bool has_repeated_keys(const struct block *block)
+bool repeats_keys(const struct block *block)
 {
     return block->attention == ATTENTION_EAGER && block->net->kv_heads < block->net->a;
 }
@@ -87,12 +87,12 @@ static bool has_repeated_keys(const struct block *block)
 /* Widths of k and v as attention reads them. */
 static int64_t key_width(const struct block *block)
 {
-    return has_repeated_keys(block) ? block->net->a * block->net->d_qk : block->net->k;
+    return repeats_keys(block) ? block->net->a * block->net->d_qk : block->net->k;
 }
 
 static int64_t value_width(const struct block *block)
 {
-    return has_repeated_keys(block) ? block->net->a * block->net->d_v : block->net->v;
+    return repeats_keys(block) ? block->net->a * block->net->d_v : block->net->v;
 }
 
 static void head_norm(struct block *block, struct kernel_sink *sink, const char *name,
@@ -211,7 +211,7 @@ static void repeat_keys(struct block *block, struct kernel_sink *sink,
                         const struct attention_part *part)
 {
     const struct network *net = block->net;
-    if (!has_repeated_keys(block))
+    if (!repeats_keys(block))
         return;
     /* Reads one head, writes a group (backward the reverse): as elements of a copy, the mean. */
     double keys = (double)part->key_tokens / 2.0;

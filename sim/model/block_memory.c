@@ -282,6 +282,24 @@ static int64_t mlp_backward_bytes(const struct block *block, int64_t freed)
     return larger(at_activation, larger(at_output, at_input));
 }
 
+/* Keys and values that a cache in the model's output holds; where nothing runs again they are those
+   that attention saved, if it did not repeat them. */
+static void cache_keys(struct block *block)
+{
+    const struct network *net = block->net;
+    const struct block_spec *spec = block->spec;
+    struct module_kind *kind = block->kind;
+    if (!block->shape->caches_keys || !spec->is_causal)
+        return;
+    const int64_t tokens = block->tokens + (spec->has_cross ? spec->cross_tokens : 0);
+    const int64_t bytes = block->element_bytes * tokens * (net->k + net->v);
+    const bool are_saved = !kind->is_recomputed && !repeats_keys(block);
+    if (are_saved && block->shape->kept_output == OUTPUT_DROPPED)
+        return;
+    kind->kept_bytes = bytes;
+    kind->saved_bytes -= are_saved ? bytes : 0;
+}
+
 void block_memory(struct block *block)
 {
     const struct network *net = block->net;
@@ -306,4 +324,5 @@ void block_memory(struct block *block)
     }
     kind->forward_temp_bytes += lora_weight_bytes(block);
     kind->backward_temp_bytes += lora_weight_bytes(block);
+    cache_keys(block);
 }

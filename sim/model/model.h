@@ -196,6 +196,11 @@ enum expert_impl {
     EXPERTS_GROUPED, /* one product a projection over tokens sorted by expert */
     EXPERTS_LOOP     /* expert by expert, the host waiting for the number of its tokens */
 };
+enum kept_output {
+    OUTPUT_DROPPED,          /* when the loss is taken out of it */
+    OUTPUT_UNTIL_BACKWARD,   /* it lives until backward is over */
+    OUTPUT_UNTIL_NEXT_OUTPUT /* and until the next forward has given another */
+};
 enum loss_upcast { UPCAST_NONE, UPCAST_LOSS, UPCAST_MODEL };
 enum fused_kernels { FUSED_NONE, FUSED_ALL, FUSED_NORM_ROTARY };
 enum quantization {
@@ -233,11 +238,12 @@ struct train_shape {
     bool is_reentrant; /* recompute's output stays until the backward of the block is over */
     enum attention_impl attention;
     enum loss_impl loss;
-    int64_t loss_chunks;  /* of LOSS_EAGER: pieces the loss is computed in */
-    bool loss_upcast;     /* fp32 logits in the loss */
-    bool model_upcasts;   /* they take the place of those that the head made */
-    bool keeps_logits;    /* until backward is over */
-    bool loss_shifted;    /* and a copy of them without each sequence's last token */
+    int64_t loss_chunks;          /* of LOSS_EAGER: pieces the loss is computed in */
+    bool loss_upcast;             /* fp32 logits in the loss */
+    bool model_upcasts;           /* they take the place of those that the head made */
+    enum kept_output kept_output; /* what the training loop does with the model's output */
+    bool caches_keys;             /* in which the keys and values of all blocks are */
+    bool loss_shifted;            /* and a copy of them without each sequence's last token */
     int64_t loss_metrics; /* cross entropies of the logits beside the loss, without gradient */
     enum expert_impl experts;
     enum rotary_form rotary;    /* complex numbers: not fused when compiled */
@@ -306,7 +312,7 @@ struct module_kind {
     /* What is saved, and the extra, are tensors of about this size (a block: its output; a loss: a
        chunk's fp32 logits); 0: one tensor. */
     int64_t piece_bytes;
-    int64_t kept_bytes;    /* the loss: logits that are held until backward is over */
+    int64_t kept_bytes;    /* of the model's output: the loss's logits, a block's keys and values */
     double model_flop;     /* forward, counted as the MFU conventions do (full attention) */
     int32_t host_op_count; /* kernels of the forward */
 };

@@ -19,7 +19,9 @@
  * fp32, 8 T·V both ways; eager 12 T·V forward (logits, copy, log-softmax) and backward as above.
  *
  * A variable of the training loop that holds the model's output (`pred`, `outputs`) keeps the
- * logits, as the model gave them back, while backward runs: 2 or 4 T·V beside its 12.
+ * logits, as the model gave them back, while backward runs: 2 or 4 T·V beside its 12; and where the
+ * loss is taken inside the model, whose call gives that variable its next value, in the next
+ * forward beside another set of all that.
  *
  * Metrics: frameworks that log a cross-entropy or perplexity of each microbatch compute it anew
  * from the logits, in fp32 under autocast and without gradient: cast (B + 4), log-softmax (4 + 4),
@@ -360,7 +362,7 @@ void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct
     loss_metrics(outer, &size, kind);
     sum_over_vocabulary(outer, rows, kind);
     const bool is_cast = shape->model_upcasts || size.is_shifted;
-    if (shape->keeps_logits)
+    if (shape->kept_output != OUTPUT_DROPPED)
         kind->kept_bytes =
             rows * classes * dtype_bytes(is_cast ? size.dtype : shape->compute_dtype);
     kind->output_bytes = dtype_bytes(size.dtype);

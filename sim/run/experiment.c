@@ -373,24 +373,13 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
         config_error(
             config, "train.experts", "'experts: grouped', or 'compile: false'",
             "'experts: loop' cannot be compiled: the number of an expert's tokens is data");
-    if (experiment->train.loss.metrics > 0 && experiment->train.loss.impl == LOSS_LINEAR)
-        config_error(config, "train.loss.metrics", "it goes with 'impl: eager' or 'impl: fused'",
-                     "'metrics' needs the logits, which 'impl: linear' never makes");
-    if (experiment->train.loss.keeps_logits && experiment->train.loss.impl == LOSS_LINEAR)
-        config_error(config, "train.loss.keeps_logits",
-                     "it goes with 'impl: eager' or 'impl: fused'",
-                     "'keeps_logits' needs the logits, which 'impl: linear' never makes");
-    if (experiment->train.loss.shifted &&
-        (experiment->train.loss.impl == LOSS_LINEAR || experiment->train.loss.chunks > 1))
-        config_error(config, "train.loss.shifted",
-                     "it goes with 'impl: eager' or 'impl: fused', and without chunks",
-                     "'shifted' copies the logits of the whole microbatch");
     if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
         config_is_set(config, "train.activation_checkpointing.early_stop"))
         config_error(config, "train.activation_checkpointing.early_stop",
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
     check_reentrant(experiment);
+    loss_check(experiment);
     tensor_parallel_check(experiment);
     lora_check(experiment);
     frozen_check(experiment);

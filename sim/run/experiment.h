@@ -46,7 +46,8 @@ struct loss_config {
     int impl; /* enum loss_impl */
     int64_t chunks;
     int upcast; /* enum loss_upcast */
-    bool shifted, keeps_logits;
+    bool shifted;
+    int keeps_logits; /* enum kept_output */
     int64_t metrics;
 };
 
@@ -99,7 +100,7 @@ struct train_config {
     int64_t host_syncs;            /* in the forward of each block */
     int64_t hardware_queues;       /* CUDA_DEVICE_MAX_CONNECTIONS */
     double max_grad_norm;          /* 0: no clipping */
-    bool compile;
+    bool compile, key_value_cache;
     int fused_kernels; /* enum fused_kernels */
 };
 

@@ -131,7 +131,8 @@ static void try_loss(struct search *search)
 {
     struct loss_config *loss = &search->experiment->train.loss;
     if (search->experiment->model_config.family == FAMILY_ABSTRACT || loss->chunks > 1 ||
-        loss->impl == LOSS_LINEAR || loss->shifted || loss->keeps_logits || loss->metrics > 0)
+        loss->impl == LOSS_LINEAR || loss->shifted || loss->keeps_logits != OUTPUT_DROPPED ||
+        loss->metrics > 0)
         return;
     loss->chunks = LOSS_CHUNKS;
     (void)pull(search, "+ loss in 8 chunks", "train.loss.chunks=8");

@@ -94,6 +94,14 @@ static const struct choice upcast_choices[] = {
     {"false", UPCAST_NONE, NULL},
     {0}};
 
+static const struct choice kept_choices[] = {
+    {"false", OUTPUT_DROPPED, "dropped when the loss is taken out of it (Hugging Face's Trainer)"},
+    {"true", OUTPUT_UNTIL_BACKWARD, "until backward is over: pred = model(x); loss_fn(pred, y)"},
+    {"next_step", OUTPUT_UNTIL_NEXT_OUTPUT,
+     "until the next forward has given another, loss included: outputs = model(**batch) of "
+     "Hugging Face's models"},
+    {0}};
+
 static const struct field loss_fields[] = {{.key = "impl",
                                             .kind = FIELD_ENUM,
                                             .offset = offsetof(struct loss_config, impl),
@@ -121,11 +129,12 @@ static const struct field loss_fields[] = {{.key = "impl",
                                                     "each sequence's last token (Hugging Face's "
                                                     "models up to transformers 4.45)"},
                                            {.key = "keeps_logits",
-                                            .kind = FIELD_BOOL,
+                                            .kind = FIELD_ENUM,
                                             .offset = offsetof(struct loss_config, keeps_logits),
                                             .default_text = "false",
-                                            .help = "a variable of the training loop holds the "
-                                                    "logits until backward is over"},
+                                            .choices = kept_choices,
+                                            .help = "how long a variable of the training loop "
+                                                    "holds the model's output"},
                                            {.key = "metrics",
                                             .kind = FIELD_COUNT,
                                             .offset = offsetof(struct loss_config, metrics),
@@ -372,6 +381,13 @@ static const struct field train_fields[] = {
      .table = &loss_table,
      .scalar_key = "impl",
      .help = "cross-entropy: eager, fused, linear, or a map"},
+    {.key = "key_value_cache",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct train_config, key_value_cache),
+     .default_text = "false",
+     .help = "keys and values of every block are in the model's output, as long as "
+             "'loss.keeps_logits' says: use_cache of Hugging Face's models, which is on unless the "
+             "script or their own gradient_checkpointing turns it off"},
     {.key = "microbatch_costs",
      .kind = FIELD_LIST,
      .offset = offsetof(struct train_config, microbatch_costs),

@@ -120,11 +120,7 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
                                                  .bytes = logits_bytes,
                                                  .category = MEMORY_LOGITS,
                                                  .unit = unit});
-    module->kept = fsdp_add_tensor(
-        builder, (struct tensor){.name = ARENA_JOIN(arena, "kept_logits(", name, ")"),
-                                 .bytes = kind->kept_bytes,
-                                 .category = MEMORY_LOGITS,
-                                 .unit = unit});
+    fsdp_add_output(builder, index);
     module->output_grad = fsdp_add_tensor(
         builder, (struct tensor){.name = ARENA_JOIN(arena, "grad_logits(", name, ")"),
                                  .bytes = logits_bytes,
@@ -198,7 +194,7 @@ void fsdp_end_forward(struct fsdp_builder *builder, int32_t index)
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)
             fsdp_free(builder, builder->modules[i].unit, builder->modules[i].output);
-    fsdp_alloc(builder, unit, module->kept);
+    fsdp_keep_output(builder, index);
 }
 
 void fsdp_run_forward(struct fsdp_builder *builder, int32_t index)
@@ -239,7 +235,5 @@ void fsdp_end_backward(struct fsdp_builder *builder, int32_t index)
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)
             fsdp_alloc(builder, builder->modules[i].unit, builder->modules[i].output_grad);
-    const int32_t last = builder->model->module_count - 1;
-    if (index == 0)
-        fsdp_free(builder, builder->modules[last].unit, builder->modules[last].kept);
+    fsdp_drop_output(builder, index);
 }

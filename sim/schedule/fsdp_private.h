@@ -52,7 +52,7 @@ struct fsdp_module {
     int32_t *path_units; /* of the modules inside it, where these are in several units; NULL */
     /* tensors, -1: none */
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
-    int32_t kept;              /* the loss: logits, until the first module's backward is over */
+    int32_t kept, kept_before; /* its part of the model's output; that of the forward before */
     int32_t forward, backward; /* issues */
     int32_t done_event;        /* of the forward, that the host waits for; -1: it does not */
 };
@@ -222,6 +222,12 @@ int32_t fsdp_add_module_issue(struct fsdp_builder *builder, const char *name, bo
                               const struct kernel *kernels, int32_t count, int32_t forward_kernels);
 int32_t fsdp_add_module_grads(struct fsdp_builder *builder, const char *name, int32_t unit,
                               int64_t numel, int32_t count);
+
+/* fsdp_outputs.c */
+void fsdp_add_output(struct fsdp_builder *builder, int32_t module);
+/* At the end of a module's forward, of its backward. */
+void fsdp_keep_output(struct fsdp_builder *builder, int32_t module);
+void fsdp_drop_output(struct fsdp_builder *builder, int32_t module);
 
 /* fsdp_gradient.c */
 /* The output of a reduce-scatter, made on `stream`; the sharded gradient, and the cast between

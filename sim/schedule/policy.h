@@ -173,6 +173,7 @@ struct policy_settings {
     struct group tensor_group; /* those that share one model (tensor parallelism) */
     struct group dp_group;     /* all that reduce gradients together: replicas too */
     enum dtype base_dtype;     /* what frozen parameters are kept in */
+    enum kept_output kept_output; /* what the training loop does with the model's output */
     int64_t grad_accum;
     int64_t host_syncs;      /* in the forward of each block (host_syncs.c) */
     int64_t hardware_queues; /* hardware_queues.c; 0: one a stream */

@@ -372,7 +372,7 @@ static void test_kept_logits(void)
         struct train_shape shape = fixture_shape(4096, 2);
         shape.loss_upcast = rows[i].has_upcast;
         shape.model_upcasts = rows[i].is_model;
-        shape.keeps_logits = true;
+        shape.kept_output = OUTPUT_UNTIL_BACKWARD;
         const struct model *model = fixture_build(&arena, &config, &shape);
         const struct module_kind *loss = fixture_kind(model, MODULE_LOSS);
         const int64_t logits = fixture_kind(model, MODULE_HEAD)->output_bytes;
@@ -380,6 +380,42 @@ static void test_kept_logits(void)
         CHECK_INT(loss->saved_bytes + loss->backward_temp_bytes, rows[i].backward * count);
         CHECK_INT(loss->kept_bytes, rows[i].kept * count);
     }
+    arena_release(&arena);
+}
+
+/*
+ * A cache of keys and values, 2 · 2 · 1,024 B a token of Llama-3-8B: beside what a block keeps
+ * where it runs again; where it does not, and the output lives on, taken out of that.
+ */
+static void test_cached_keys(void)
+{
+    static const struct {
+        enum activation_checkpointing checkpointing;
+        enum kept_output kept;
+        int64_t cached, taken;
+    } rows[] = {{CHECKPOINT_FULL, OUTPUT_DROPPED, 4096, 0},
+                {CHECKPOINT_FULL, OUTPUT_UNTIL_NEXT_OUTPUT, 4096, 0},
+                {CHECKPOINT_NONE, OUTPUT_DROPPED, 0, 0},
+                {CHECKPOINT_NONE, OUTPUT_UNTIL_BACKWARD, 4096, 4096}};
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct train_shape shape = fixture_shape(8192, 1);
+        shape.checkpointing = rows[i].checkpointing;
+        shape.kept_output = rows[i].kept;
+        const int64_t bare = block_of(&arena, shape)->saved_bytes;
+        shape.caches_keys = true;
+        const struct module_kind *block = block_of(&arena, shape);
+        CHECK_INT(block->kept_bytes, rows[i].cached * 8192);
+        CHECK_INT(bare - block->saved_bytes, rows[i].taken * 8192);
+    }
+    /* Eager attention saves them repeated for all heads: the cache is apart. */
+    struct train_shape shape = fixture_shape(512, 1);
+    shape.attention = ATTENTION_EAGER;
+    shape.kept_output = OUTPUT_UNTIL_BACKWARD;
+    const int64_t bare = block_of(&arena, shape)->saved_bytes;
+    shape.caches_keys = true;
+    CHECK_INT(block_of(&arena, shape)->saved_bytes, bare);
+    CHECK_INT(block_of(&arena, shape)->kept_bytes, INT64_C(4096) * 512);
     arena_release(&arena);
 }
 
@@ -421,5 +457,6 @@ const struct check_case checkpoint_cases[] = {{"selective", test_selective},
                                               {"fused losses", test_fused_losses},
                                               {"shifted losses", test_shifted_losses},
                                               {"kept logits", test_kept_logits},
+                                              {"cached keys", test_cached_keys},
                                               {"hand fused", test_hand_fused},
                                               {NULL, NULL}};

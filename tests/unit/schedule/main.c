@@ -43,6 +43,7 @@ int main(int argc, char **argv)
                                          {"tensor_parallel", schedule_tensor_parallel_cases},
                                          {"host_syncs", host_syncs_cases},
                                          {"offload", offload_cases},
+                                         {"outputs", output_cases},
                                          {"program_memory", program_memory_cases},
                                          {0}};
     return check_main(argc, argv, suites);

@@ -39,6 +39,7 @@ extern const struct check_case hsdp_cases[];
 extern const struct check_case schedule_tensor_parallel_cases[];
 extern const struct check_case host_syncs_cases[];
 extern const struct check_case offload_cases[];
+extern const struct check_case output_cases[];
 extern const struct check_case program_memory_cases[];
 
 #endif

@@ -210,27 +210,11 @@ static void test_published_comparison(void)
     check_context(NULL);
 }
 
-/* Held until the end of backward: the peak, at the loss, is higher by the logits, 2 B of 8,192
- * tokens. */
-static void test_kept_logits(void)
-{
-    double peak[2] = {0};
-    for (int keeps = 0; keeps < 2; keeps++) {
-        struct played played;
-        if (played_play(&played, "llama3-8b_dgx-h100",
-                        keeps ? "train.loss.keeps_logits=true" : "train.loss.keeps_logits=false"))
-            peak[keeps] = (double)played.outcome.peak_allocated_bytes;
-        played_release(&played);
-    }
-    CHECK_NEAR(peak[1] - peak[0], 2.0 * 8192 * 128256, 1e-9);
-}
-
 const struct check_case program_memory_cases[] = {
     {"closed_forms", test_closed_forms},
     {"active", test_active},
     {"kept_inputs", test_kept_inputs},
     {"published_states", test_published_states},
     {"published_comparison", test_published_comparison},
-    {"kept_logits", test_kept_logits},
     {"ddp_adapters", test_ddp_adapters},
     {NULL, NULL}};
