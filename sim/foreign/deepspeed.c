@@ -63,7 +63,7 @@ static const struct {
     bool is_flag;
 } zero_rows[] = {
     {"contiguous_gradients", "zero.contiguous_gradients", 1, 3, true},
-    {"reduce_scatter", "zero.reduce_scatter", 1, 2, true},
+    {"reduce_scatter", "zero.reduce_scatter", 1, 3, true},
     {"use_multi_rank_bucket_allreduce", "zero.use_multi_rank_bucket_allreduce", 1, 2, true},
     {"allgather_partitions", "zero.allgather_partitions", 1, 2, true},
     {"reduce_bucket_size", "zero.reduce_bucket_size", 1, 3, false},

@@ -88,8 +88,10 @@ struct zero_config {  /* DeepSpeed's zero_optimization; counts of elements */
     int64_t hpz_partition_size;
     bool quantized_weights, quantized_gradients;
     int offload_optimizer, offload_param; /* enum zero_offload */
+    int coordinator;                      /* enum zero_coordinator; stage 3 */
 };
 enum zero_overlap { OVERLAP_AUTO, OVERLAP_ON, OVERLAP_OFF }; /* auto: stage 3 alone */
+enum zero_coordinator { COORDINATOR_TRACED, COORDINATOR_BLOCKING };
 enum zero_offload { OFFLOAD_NONE, OFFLOAD_CPU, OFFLOAD_NVME };
 
 enum { MASTER_NONE = 0 };

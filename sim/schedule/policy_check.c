@@ -142,7 +142,6 @@ static const struct {
     {"fsdp.cpu_offload.pin_memory", FOR_FSDP2, "it belongs to 'api: fsdp2'; fsdp1 always pins"},
     {"ddp", FOR_DDP, "the section 'ddp' belongs to 'api: ddp'"},
     {"zero", FOR_ZERO12 | FOR_ZERO3, "the section 'zero' belongs to zero1, zero2 and zero3"},
-    {"zero.reduce_scatter", FOR_ZERO12, "it belongs to zero1 and zero2; zero3 always scatters"},
     {"zero.use_multi_rank_bucket_allreduce", FOR_ZERO12, "it belongs to zero1 and zero2"},
     {"zero.allgather_partitions", FOR_ZERO12, "it belongs to zero1 and zero2"},
     {"zero.allgather_bucket_size", FOR_ZERO12,
@@ -156,6 +155,7 @@ static const struct {
     {"zero.zero_quantized_weights", FOR_ZERO3, "it belongs to zero3"},
     {"zero.zero_quantized_gradients", FOR_ZERO3, "it belongs to zero3"},
     {"zero.offload_param", FOR_ZERO3, "it belongs to zero3"},
+    {"zero.coordinator", FOR_ZERO3, "it belongs to zero3"},
 };
 
 static const char *last_word(const char *path)
@@ -363,6 +363,9 @@ static void check_secondary(struct config *config, const struct zero_config *zer
     if (ranks > 1 && zero->offload_param != OFFLOAD_NONE)
         config_error(config, "zero.zero_hpz_partition_size", "1, or 'offload_param: none'",
                      "a secondary partition of parameters on the host cannot be simulated yet");
+    if (ranks > 1 && zero->coordinator == COORDINATOR_BLOCKING)
+        config_error(config, "zero.zero_hpz_partition_size", "1, or 'coordinator: traced'",
+                     "DeepSpeed before 0.6 has no secondary partition");
 }
 
 static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)

@@ -85,7 +85,7 @@ static void add_buffers(struct zero_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct zero_config *zero = &fsdp->settings->zero;
-    const int count = builder->overlaps && builder->stage < 3 ? 2 : 1;
+    const int count = builder->overlaps && (builder->stage < 3 || builder->is_blocking) ? 2 : 1;
     for (int i = 0; i < 2; i++)
         builder->buffers[i] = fsdp_add_tensor(
             fsdp,
@@ -171,7 +171,8 @@ struct program *zero_build(struct arena *arena, const struct model *model,
                  .program = ARENA_NEW(arena, struct program),
                  .update_elements = stage == 3 ? settings->zero.sub_group_size : 0},
         .stage = stage,
-        .overlaps = overlap == OVERLAP_ON || (overlap == OVERLAP_AUTO && stage == 3)};
+        .overlaps = overlap == OVERLAP_ON || (overlap == OVERLAP_AUTO && stage == 3),
+        .is_blocking = stage == 3 && settings->zero.coordinator == COORDINATOR_BLOCKING};
     struct fsdp_builder *fsdp = &builder.fsdp;
     fsdp->program->policy = policy_api_name(settings->fsdp.api);
     setup(&builder);

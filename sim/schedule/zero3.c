@@ -38,6 +38,8 @@ void zero3_setup(struct zero_builder *builder)
     builder->drained_event = fsdp_add_event(fsdp, "drained", "reduction");
     add_persistent(builder);
     zero3_add_trace(builder);
+    if (builder->is_blocking)
+        zero3_blocking_setup(builder);
 }
 
 /* A module's gradients are copied into the buffer on the reduction stream, and die there. */
@@ -96,8 +98,13 @@ void zero3_microbatch(struct zero_builder *builder)
         const struct zero_visit *visit = &builder->visits[v];
         if (visit->is_backward && (v == 0 || !builder->visits[v - 1].is_backward))
             fsdp_op(fsdp, OP_MARK, ZERO_COMPUTE, -1, MARK_FORWARD_END);
-        zero3_fetch(builder, v);
-        if (visit->is_backward)
+        if (builder->is_blocking)
+            zero3_blocking_fetch(builder, v);
+        else
+            zero3_fetch(builder, v);
+        if (visit->is_backward && builder->is_blocking)
+            zero3_blocking_backward(builder, visit->module, &made);
+        else if (visit->is_backward)
             run_backward(builder, visit->module, &made);
         else
             fsdp_run_forward(fsdp, visit->module);

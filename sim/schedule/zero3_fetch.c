@@ -16,132 +16,7 @@
  *
  * Left out: kernels inside a block start when all of the block's parameters are there.
  */
-#include <string.h>
-
 #include "schedule/zero_private.h"
-
-/* ---- leaves and trace ----------------------------------------------------------------------- */
-
-/* "self_attn.q_proj" of "self_attn.q_proj.weight". */
-static size_t owner_length(const char *param)
-{
-    const char *dot = strrchr(param, '.');
-    return dot != NULL ? (size_t)(dot - param) : 0;
-}
-
-static bool same_owner(const struct param *a, const struct param *b)
-{
-    const size_t length = owner_length(a->name);
-    return length == owner_length(b->name) && strncmp(a->name, b->name, length) == 0;
-}
-
-static void add_to_leaf(struct zero_builder *builder, struct zero_leaf *leaf,
-                        const struct param *param)
-{
-    const int64_t ranks = zero_ranks(builder), numel = param->dim0 * param->rest;
-    const int64_t secondary = zero_secondary_ranks(builder);
-    if (numel <= builder->fsdp.settings->zero.param_persistence_threshold || ranks == 1)
-        return;
-    leaf->numel += numel;
-    leaf->shard += (numel + ranks - 1) / ranks;
-    leaf->secondary_shard += (numel + secondary - 1) / secondary;
-    leaf->tensors++;
-}
-
-static void add_leaf_tensor(struct zero_builder *builder, struct zero_leaf *leaf)
-{
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    leaf->params = fsdp_add_tensor(
-        fsdp,
-        (struct tensor){.name = ARENA_JOIN(fsdp->arena, "params(", leaf->name, ")"),
-                        .bytes = leaf->shard * zero_ranks(builder) * zero_param_bytes(builder),
-                        .category = MEMORY_UNSHARDED_PARAMETERS,
-                        .stream = (uint8_t)builder->fetch_stream,
-                        .unit = leaf->unit,
-                        .pieces = leaf->tensors});
-}
-
-/* What hpZ keeps of a leaf from its first release in a step to the update. */
-static void add_secondary(struct zero_builder *builder, struct zero_leaf *leaf)
-{
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    const bool is_kept = zero_secondary_ranks(builder) > 1;
-    const int64_t bytes = is_kept ? leaf->secondary_shard * zero_param_bytes(builder) : 0;
-    leaf->secondary = fsdp_add_tensor(
-        fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "secondary(", leaf->name, ")"),
-                              .bytes = bytes,
-                              .category = MEMORY_UNSHARDED_PARAMETERS,
-                              .unit = leaf->unit,
-                              .pieces = leaf->tensors});
-    leaf->keep_secondary =
-        fsdp_add_pass(fsdp, ARENA_JOIN(fsdp->arena, "keep(", leaf->name, ")"), KERNEL_CAST,
-                      (enum dtype)fsdp->settings->precision.param_dtype, 2 * (double)bytes, false);
-}
-
-/* The leaves of a module, from builder->leaf_count on. */
-static int32_t add_leaves(struct zero_builder *builder, int32_t module)
-{
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    const struct module_kind *kind = fsdp_kind(fsdp, module);
-    const int32_t first = builder->leaf_count;
-    for (int32_t p = 0; p < kind->param_count; p++) {
-        const struct param *param = &kind->params[p];
-        if (p == 0 || !same_owner(&kind->params[p - 1], param))
-            builder->leaves[builder->leaf_count++] = (struct zero_leaf){
-                .name = arena_printf(fsdp->arena, "%s.%.*s", fsdp->model->modules[module].name,
-                                     (int)owner_length(param->name), param->name),
-                .unit = fsdp->modules[module].unit,
-                .chunk = -1};
-        add_to_leaf(builder, &builder->leaves[builder->leaf_count - 1], param);
-    }
-    for (int32_t i = first; i < builder->leaf_count; i++) {
-        add_leaf_tensor(builder, &builder->leaves[i]);
-        add_secondary(builder, &builder->leaves[i]);
-    }
-    return builder->leaf_count - first;
-}
-
-/* Backward uses leaves in reverse, after the forward that a checkpointed block repeats. */
-static void add_visit(struct zero_builder *builder, int32_t module, bool is_backward, int32_t first,
-                      int32_t count)
-{
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    const bool is_reversed = is_backward && !fsdp_kind(fsdp, module)->is_recomputed;
-    int32_t *leaves = ARENA_ARRAY(fsdp->arena, int32_t, count + 1);
-    for (int32_t i = 0; i < count; i++) {
-        leaves[i] = is_reversed ? first + count - 1 - i : first + i;
-        builder->trace[builder->trace_count + i] = leaves[i];
-    }
-    builder->visits[builder->visit_count++] = (struct zero_visit){.module = module,
-                                                                  .is_backward = is_backward,
-                                                                  .leaves = leaves,
-                                                                  .leaf_count = count,
-                                                                  .entry = builder->trace_count};
-    builder->trace_count += count;
-}
-
-void zero3_add_trace(struct zero_builder *builder)
-{
-    struct fsdp_builder *fsdp = &builder->fsdp;
-    const struct model *model = fsdp->model;
-    int32_t params = 0;
-    for (int32_t i = 0; i < model->module_count; i++)
-        params += fsdp_kind(fsdp, i)->param_count;
-    builder->leaves = ARENA_ARRAY(fsdp->arena, struct zero_leaf, params + 1);
-    builder->trace = ARENA_ARRAY(fsdp->arena, int32_t, 4 * (params + 1));
-    builder->visits = ARENA_ARRAY(fsdp->arena, struct zero_visit, 2 * model->module_count);
-    int32_t *first = ARENA_ARRAY(fsdp->arena, int32_t, model->module_count);
-    int32_t *count = ARENA_ARRAY(fsdp->arena, int32_t, model->module_count);
-    for (int32_t i = 0; i < model->module_count; i++) {
-        /* A tied head uses the embedding's table. */
-        const bool is_tied = model->is_tied && fsdp_kind(fsdp, i)->role == MODULE_HEAD;
-        first[i] = is_tied ? first[0] : builder->leaf_count;
-        count[i] = is_tied ? (count[0] > 0 ? 1 : 0) : add_leaves(builder, i);
-        add_visit(builder, i, false, first[i], count[i]);
-    }
-    for (int32_t i = model->module_count - 1; i >= 0; i--)
-        add_visit(builder, i, true, first[i], count[i]);
-}
 
 /* ---- gathering ------------------------------------------------------------------------------ */
 
@@ -151,7 +26,7 @@ static void add_chunk_buffer(struct zero_builder *builder, struct zero_chunk *ch
     const struct zero_leaf *first = &builder->leaves[chunk->leaves[0]];
     const double moved = (double)(chunk->padded * zero_param_bytes(builder));
     chunk->buffer = chunk->copy_out = -1;
-    if (chunk->tensors == 1)
+    if (chunk->tensors == 1 && !builder->is_blocking)
         return;
     chunk->buffer = fsdp_add_tensor(
         fsdp, (struct tensor){.name = ARENA_JOIN(fsdp->arena, "fetch_buffer(", first->name, ")"),
@@ -179,7 +54,7 @@ static int32_t gather_of(struct zero_builder *builder, double bytes, bool is_sec
 }
 
 /* One collective for all of them. */
-static void gather(struct zero_builder *builder, const int32_t *leaves, int32_t count)
+void zero3_gather(struct zero_builder *builder, const int32_t *leaves, int32_t count)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     struct zero_chunk *chunk = ARENA_PUSH(fsdp->arena, &builder->chunks);
@@ -232,7 +107,7 @@ static void hold_back(struct zero_builder *builder, int32_t event, int32_t unit)
 }
 
 /* Every parameter of a gather is cut out when the first of them is needed. */
-static void wait_for(struct zero_builder *builder, int32_t index)
+void zero3_await(struct zero_builder *builder, int32_t index)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct zero_chunk *chunk = &builder->chunks.items[index];
@@ -253,7 +128,7 @@ static void wait_for(struct zero_builder *builder, int32_t index)
     fsdp_op(fsdp, OP_WAIT, ZERO_COMPUTE, unit, chunk->arrived);
 }
 
-static bool is_missing(const struct zero_leaf *leaf)
+bool zero3_is_missing(const struct zero_leaf *leaf)
 {
     return leaf->numel > 0 && !leaf->is_available && leaf->chunk < 0;
 }
@@ -269,7 +144,7 @@ static void prefetch(struct zero_builder *builder)
     while (builder->trace_at < builder->trace_count && numel < most) {
         const int32_t index = builder->trace[builder->trace_at++];
         struct zero_leaf *leaf = &builder->leaves[index];
-        if (!is_missing(leaf) || leaf->is_chosen)
+        if (!zero3_is_missing(leaf) || leaf->is_chosen)
             continue;
         leaf->is_chosen = true;
         chosen[count++] = index;
@@ -278,7 +153,7 @@ static void prefetch(struct zero_builder *builder)
     for (int32_t i = 0; i < count; i++)
         builder->leaves[chosen[i]].is_chosen = false;
     if (count > 0)
-        gather(builder, chosen, count);
+        zero3_gather(builder, chosen, count);
 }
 
 void zero3_begin_trace(struct zero_builder *builder)
@@ -304,10 +179,10 @@ void zero3_fetch(struct zero_builder *builder, int32_t index)
         prefetch(builder);
     for (int32_t i = 0; i < visit->leaf_count; i++) {
         struct zero_leaf *leaf = &builder->leaves[visit->leaves[i]];
-        if (is_missing(leaf))
-            gather(builder, &visit->leaves[i], 1);
+        if (zero3_is_missing(leaf))
+            zero3_gather(builder, &visit->leaves[i], 1);
         if (leaf->chunk >= 0)
-            wait_for(builder, leaf->chunk);
+            zero3_await(builder, leaf->chunk);
         if (builder->trace_at <= visit->entry + i)
             builder->trace_at = visit->entry + i + 1;
         prefetch(builder);
@@ -320,7 +195,8 @@ void zero3_fetch(struct zero_builder *builder, int32_t index)
    computed again passes its parameters twice. */
 static bool is_reused(const struct zero_builder *builder, int32_t visit_idx, int32_t leaf_idx)
 {
-    const int64_t distance = builder->fsdp.settings->zero.max_reuse_distance;
+    const int64_t distance =
+        builder->is_blocking ? 0 : builder->fsdp.settings->zero.max_reuse_distance;
     int64_t passed = 0;
     for (int32_t v = visit_idx + 1; v < builder->visit_count && passed < distance; v++) {
         const struct zero_visit *visit = &builder->visits[v];
@@ -353,19 +229,24 @@ void zero3_drop_secondary(struct zero_builder *builder)
     }
 }
 
-void zero3_release(struct zero_builder *builder, int32_t index)
+void zero3_free_leaf(struct zero_builder *builder, struct zero_leaf *leaf)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
+    if (builder->fetch_stream != ZERO_COMPUTE)
+        fsdp_op(fsdp, OP_RECORD_STREAM, ZERO_COMPUTE, leaf->unit, leaf->params);
+    fsdp_free(fsdp, leaf->unit, leaf->params);
+    leaf->is_available = false;
+    builder->available -= leaf->numel;
+}
+
+void zero3_release(struct zero_builder *builder, int32_t index)
+{
     const struct zero_visit *visit = &builder->visits[index];
     for (int32_t i = 0; i < visit->leaf_count; i++) {
         struct zero_leaf *leaf = &builder->leaves[visit->leaves[i]];
         if (!leaf->is_available || is_reused(builder, index, visit->leaves[i]))
             continue;
         keep_secondary(builder, leaf);
-        if (builder->fetch_stream != ZERO_COMPUTE)
-            fsdp_op(fsdp, OP_RECORD_STREAM, ZERO_COMPUTE, leaf->unit, leaf->params);
-        fsdp_free(fsdp, leaf->unit, leaf->params);
-        leaf->is_available = false;
-        builder->available -= leaf->numel;
+        zero3_free_leaf(builder, leaf);
     }
 }

@@ -13,6 +13,11 @@ static const struct choice overlap_choices[] = {
 static const struct choice offload_choices[] = {
     {"none", OFFLOAD_NONE, NULL}, {"cpu", OFFLOAD_CPU, NULL}, {"nvme", OFFLOAD_NVME, NULL}, {0}};
 
+static const struct choice coordinator_choices[] = {
+    {"traced", COORDINATOR_TRACED, "DeepSpeed from 0.6 on: gathers ahead along a trace"},
+    {"blocking", COORDINATOR_BLOCKING, "before: the host waits for every gather"},
+    {0}};
+
 #define FIELD_ELEMENTS(member, text, words)                                                        \
     {                                                                                              \
         .key = #member, .kind = FIELD_COUNT, .offset = offsetof(struct zero_config, member),       \
@@ -33,7 +38,7 @@ static const struct field zero_fields[] = {
      .help = "reduction beside backward"},
     FIELD_FLAG(contiguous_gradients, "true",
                "gradients are copied into one buffer as they are made"),
-    FIELD_FLAG(reduce_scatter, "true", "zero1, zero2: each GPU gets its part; false: all-reduce"),
+    FIELD_FLAG(reduce_scatter, "true", "each GPU gets its part; false: all-reduce"),
     FIELD_FLAG(use_multi_rank_bucket_allreduce, "true",
                "zero1, zero2: a bucket with parts of several GPUs is all-reduced in one piece; "
                "false: a reduction to each of them"),
@@ -95,6 +100,12 @@ static const struct field zero_fields[] = {
      .default_text = "none",
      .choices = offload_choices,
      .help = "where the optimizer and its state are"},
+    {.key = "coordinator",
+     .kind = FIELD_ENUM,
+     .offset = offsetof(struct zero_config, coordinator),
+     .default_text = "traced",
+     .choices = coordinator_choices,
+     .help = "zero3: how parameters are fetched"},
     {.key = "offload_param",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct zero_config, offload_param),

@@ -29,22 +29,26 @@ static void fill_buckets(struct zero_builder *builder)
             if (open == NULL || open->numel + gradients->items[g].numel > size)
                 open = ARENA_PUSH(fsdp->arena, &builder->buckets);
             open->numel += gradients->items[g].numel;
+            open->sent = open->numel;
             open->tensors += gradients->items[g].tensors;
             open->gradient_end = ++made;
         }
     }
 }
 
-static bool flattens(const struct zero_builder *builder)
-{
-    return builder->stage == 3 || builder->fsdp.settings->zero.reduce_scatter;
-}
-
 static bool scatters(const struct zero_builder *builder)
 {
     const struct zero_config *zero = &builder->fsdp.settings->zero;
-    return builder->stage == 3 || (zero->reduce_scatter && !zero->use_multi_rank_bucket_allreduce &&
-                                   !zero_has_replicas(builder));
+    if (builder->stage == 3)
+        return builder->is_blocking ? zero->reduce_scatter && zero->contiguous_gradients
+                                    : zero->reduce_scatter || !zero->contiguous_gradients;
+    return zero->reduce_scatter && !zero->use_multi_rank_bucket_allreduce &&
+           !zero_has_replicas(builder);
+}
+
+static bool flattens(const struct zero_builder *builder)
+{
+    return builder->stage == 3 ? scatters(builder) : builder->fsdp.settings->zero.reduce_scatter;
 }
 
 /* Passes of so many bytes an element over a bucket, as one segment. */
@@ -52,6 +56,8 @@ static int32_t add_passes(struct zero_builder *builder, const char *name, double
                           const double *bytes, int32_t count)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
+    if (elements <= 0)
+        return -1;
     struct kernel *kernels = ARENA_ARRAY(fsdp->arena, struct kernel, count);
     for (int32_t k = 0; k < count; k++)
         kernels[k] = (struct kernel){.name = name,
@@ -70,7 +76,8 @@ static void add_bucket_passes(struct zero_builder *builder, struct zero_bucket *
     struct fsdp_builder *fsdp = &builder->fsdp;
     const double own = (double)zero_param_bytes(builder);
     const double sent = (double)zero_reduce_bytes(builder);
-    const double elements = (double)bucket->numel, part = elements / (double)zero_ranks(builder);
+    const double elements = (double)bucket->sent;
+    const double part = (double)bucket->numel / (double)zero_ranks(builder);
     const bool casts =
         fsdp->settings->precision.reduce_dtype != fsdp->settings->precision.param_dtype;
     double passes[3];
@@ -105,7 +112,7 @@ static void add_bucket(struct zero_builder *builder, int32_t index)
     zero_add_offload(builder, bucket, name);
     bucket->collective = fsdp_add_collective(
         fsdp, scatters(builder) ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, 0,
-        (double)bucket->numel * (double)zero_reduce_bytes(builder));
+        (double)bucket->sent * (double)zero_reduce_bytes(builder));
     if (builder->stage < 3 && scatters(builder)) {
         const int64_t part =
             (fsdp->model->rank_parameters + zero_ranks(builder) - 1) / zero_ranks(builder);
@@ -117,7 +124,10 @@ static void add_bucket(struct zero_builder *builder, int32_t index)
 
 void zero_add_buckets(struct zero_builder *builder)
 {
-    fill_buckets(builder);
+    if (builder->is_blocking)
+        zero3_fill_reductions(builder);
+    else
+        fill_buckets(builder);
     for (int32_t i = 0; i < builder->buckets.count; i++)
         add_bucket(builder, i);
 }
@@ -138,13 +148,16 @@ static void add_kind(struct zero_builder *builder, int32_t module, struct zero_k
     const struct fsdp_gradients *gradients =
         &fsdp->gradients[fsdp->model->modules[module].kind_idx];
     const double own = (double)zero_param_bytes(builder);
-    const bool copies = fsdp->settings->zero.contiguous_gradients && builder->stage == 2;
+    const struct zero_config *zero = &fsdp->settings->zero;
     const double copy = 2 * own, sum = 3 * own;
     kind->slices = ARENA_ARRAY(fsdp->arena, int32_t, gradients->count + 1);
     kind->sums = ARENA_ARRAY(fsdp->arena, int32_t, gradients->count + 1);
     kind->copies = ARENA_ARRAY(fsdp->arena, int32_t, gradients->count + 1);
     for (int32_t g = 0; g < gradients->count; g++) {
-        kind->slices[g] = fsdp_add_gradient_slice(fsdp, module, g, &copy, copies ? 1 : 0);
+        const bool fits = gradients->items[g].numel <= zero->reduce_bucket_size;
+        const bool copies = builder->stage == 2 || (builder->is_blocking && fits);
+        kind->slices[g] = fsdp_add_gradient_slice(fsdp, module, g, &copy,
+                                                  zero->contiguous_gradients && copies ? 1 : 0);
         kind->sums[g] =
             builder->stage == 1 ? fsdp_add_gradient_slice(fsdp, module, g, &sum, 1) : -1;
         kind->copies[g] = builder->stage != 2 ? add_copy(builder, &gradients->items[g]) : -1;
@@ -164,18 +177,22 @@ void zero_add_slices(struct zero_builder *builder)
 }
 
 /* Stages 1 and 2 with overlap_comm: each stream waits for the other, so that at most one reduction
-   is under way. Stage 3: the host waits for the third one before. */
+   is under way. Stage 3: the host waits for the third one before; blocking: for the one before, and
+   the reduction starts beside the kernels that make its last gradient. */
 static void order_streams(struct zero_builder *builder, int32_t index, int32_t unit)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     const struct zero_bucket *bucket = &builder->buckets.items[index];
     enum { MOST_IN_FLIGHT = 3 };
+    const int32_t in_flight = builder->is_blocking ? 1 : MOST_IN_FLIGHT;
     if (!builder->overlaps)
         return;
     if (builder->stage == 3) {
-        if (index >= MOST_IN_FLIGHT)
+        if (index >= in_flight)
             fsdp_op(fsdp, OP_HOST_WAIT, ZERO_COMPUTE, unit,
-                    builder->buckets.items[index - MOST_IN_FLIGHT].reduced);
+                    builder->buckets.items[index - in_flight].reduced);
+        if (builder->is_blocking)
+            fsdp_op(fsdp, OP_WAIT, ZERO_REDUCE, unit, builder->begun_event);
         return;
     }
     fsdp_op(fsdp, OP_RECORD, ZERO_COMPUTE, unit, bucket->ready);
@@ -198,7 +215,7 @@ static void reduce(struct zero_builder *builder, int32_t index, int32_t unit)
         fsdp_host(fsdp, HOST_COLLECTIVE, unit, bucket->extra_calls);
     if (fsdp->settings->dp_group.ranks > 1)
         fsdp_op(fsdp, OP_COLLECTIVE, stream, unit, bucket->collective);
-    if (policy_offloads_optimizer(fsdp->settings))
+    if (bucket->numel > 0 && policy_offloads_optimizer(fsdp->settings))
         zero_offload_bucket(builder, bucket, unit);
     else
         fsdp_op(fsdp, OP_SEGMENT, stream, unit,

@@ -6,7 +6,8 @@
  *
  *   zero_gradients.c  buckets of gradients and their reduction, all stages
  *   zero12.c          stages 1 and 2: whole parameters
- *   zero3.c           stage 3: the step; zero3_fetch.c: gathering and releasing parameters
+ *   zero3.c           stage 3: the step; zero3_leaves.c: submodules and their order
+ *   zero3_fetch.c     gathering and releasing parameters; zero3_blocking.c: before DeepSpeed 0.6
  */
 #ifndef FSDPSIM_SCHEDULE_ZERO_PRIVATE_H
 #define FSDPSIM_SCHEDULE_ZERO_PRIVATE_H
@@ -18,6 +19,7 @@ enum { ZERO_COMPUTE, ZERO_REDUCE, ZERO_FETCH, ZERO_GATHER };
 /* Gradients reduced together. */
 struct zero_bucket {
     int64_t numel;
+    int64_t sent; /* elements the collective takes; more than numel where buffers go whole */
     int32_t tensors;
     int32_t gradient_end;       /* its gradients are those before this one */
     int32_t flattened;          /* tensor, -1: none */
@@ -43,6 +45,8 @@ struct zero_leaf {
     int32_t tensors;
     int32_t params; /* tensor, -1: none */
     int32_t unit;
+    int32_t fill,
+        norm; /* blocking: passes over it before and behind a gather; segments, -1: none */
     /* hpZ: elements of a GPU's secondary part; tensor; the copy into it; -1: none */
     int64_t secondary_shard;
     int32_t secondary, keep_secondary;
@@ -92,7 +96,9 @@ struct zero_builder {
         int32_t count, capacity;
     } updates;
     /* stage 3 */
-    int32_t secondary_communicator; /* hpZ; -1: none */
+    bool is_blocking;                /* zero.coordinator */
+    int32_t idle_event, begun_event; /* blocking: compute has nothing left; is at a gradient */
+    int32_t secondary_communicator;  /* hpZ; -1: none */
     struct zero_leaf *leaves;
     int32_t leaf_count;
     struct zero_visit *visits;
@@ -148,15 +154,31 @@ void zero12_setup(struct zero_builder *builder);
 void zero12_microbatch(struct zero_builder *builder, bool is_first, bool is_last);
 void zero12_gather_updates(struct zero_builder *builder);
 
-/* zero3.c, zero3_fetch.c */
+/* zero3.c */
 void zero3_setup(struct zero_builder *builder);
+void zero3_microbatch(struct zero_builder *builder);
+void zero3_gather_updates(struct zero_builder *builder);
+
+/* zero3_leaves.c */
 void zero3_add_trace(struct zero_builder *builder);
+
+/* zero3_fetch.c */
 void zero3_begin_trace(struct zero_builder *builder);
 void zero3_fetch(struct zero_builder *builder, int32_t visit);
 void zero3_release(struct zero_builder *builder, int32_t visit);
 /* After the update: what hpZ kept is void. */
 void zero3_drop_secondary(struct zero_builder *builder);
-void zero3_microbatch(struct zero_builder *builder);
-void zero3_gather_updates(struct zero_builder *builder);
+/* Neither there nor under way. */
+bool zero3_is_missing(const struct zero_leaf *leaf);
+/* One collective for some leaves; compute waits for it; a leaf's parameters go. */
+void zero3_gather(struct zero_builder *builder, const int32_t *leaves, int32_t count);
+void zero3_await(struct zero_builder *builder, int32_t chunk);
+void zero3_free_leaf(struct zero_builder *builder, struct zero_leaf *leaf);
+
+/* zero3_blocking.c: the same before DeepSpeed 0.6 */
+void zero3_fill_reductions(struct zero_builder *builder);
+void zero3_blocking_setup(struct zero_builder *builder);
+void zero3_blocking_fetch(struct zero_builder *builder, int32_t visit);
+void zero3_blocking_backward(struct zero_builder *builder, int32_t module, int32_t *made);
 
 #endif

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
                                          {"lora", lora_cases},
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
+                                         {"zero blocking", zero_blocking_cases},
                                          {"hsdp", hsdp_cases},
                                          {"tensor_parallel", schedule_tensor_parallel_cases},
                                          {"host_syncs", host_syncs_cases},

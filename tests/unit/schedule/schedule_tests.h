@@ -35,6 +35,7 @@ extern const struct check_case fsdp1_played_cases[];
 extern const struct check_case lora_cases[];
 extern const struct check_case ddp_cases[];
 extern const struct check_case zero_cases[];
+extern const struct check_case zero_blocking_cases[];
 extern const struct check_case hsdp_cases[];
 extern const struct check_case schedule_tensor_parallel_cases[];
 extern const struct check_case host_syncs_cases[];
