@@ -93,10 +93,13 @@ static void pair_error(struct validate_pair *pair)
                       : (double)NAN;
 }
 
-/* The step as published: its time, or what the tokens per second of a GPU make of it. */
-static double measured_step_s(const struct measured_row *row, const struct outcome *outcome)
+/* The step as published: its time, or what the tokens per second of a GPU make of it. A source may
+   call a time of so many tokens a step that has fewer. */
+static double measured_step_s(const struct measured_row *row, const struct row_settings *settings,
+                              const struct outcome *outcome)
 {
-    const double given = measured_real(row, "step_time_s");
+    const bool is_rate = text_equal(setting_value(settings, "source.step_time"), "tokens");
+    const double given = is_rate ? (double)NAN : measured_real(row, "step_time_s");
     const double rate = measured_real(row, "tokens_per_s_per_gpu");
     if (!isnan(given))
         return given;
@@ -144,7 +147,7 @@ static void take_outcome(const struct player *player, const struct measured_row 
         return;
     }
     if (!text_equal(setting_value(settings, "source.step_time"), "none")) {
-        row->step_s.measured = measured_step_s(from, outcome);
+        row->step_s.measured = measured_step_s(from, settings, outcome);
         row->step_s.predicted = outcome->step_time_s;
         pair_error(&row->step_s);
         take_mfu(from, settings, outcome, row);

@@ -71,6 +71,32 @@ static void test_table(void)
     arena_release(&arena);
 }
 
+/* Facts may say that what is called a step is none (source.step_time=tokens): it then follows from
+   the tokens per second. A run of 16 sequences a GPU in steps of 12 and 4, named after the 12. */
+static void test_step_of_tokens(void)
+{
+    struct arena arena = {0};
+    struct diag diag;
+    struct validation validation;
+    static const char rows[] =
+        "source,framework,model_name,n_layers,d_model,n_heads,n_kv_heads,d_ff,ffn_type,vocab,"
+        "seq_len,microbatch_per_gpu,grad_accum,gpu,n_gpus,gpus_per_node,dtype,"
+        "tokens_per_s_per_gpu,step_time_s,trust,activation_checkpoint\n"
+        "bigscience-workshop/x,deepspeed-z3,gpt-52B,,,,,,plain,,1024,12,1,V100-SXM-32GB,64,4,fp16,"
+        "67.15,183,B,full\n"
+        "bigscience-workshop/x,deepspeed-z3,gpt-52B,,,,,,plain,,1024,8,1,V100-SXM-32GB,64,4,fp16,"
+        "70.02,117,B,full\n";
+    CHECK_INT(play(&arena, rows, &validation, &diag), STATUS_OK);
+    CHECK_INT(validation.row_count, 2);
+    for (int32_t k = 0; k < validation.row_count; k++) {
+        const struct validate_row *row = &validation.rows[k];
+        /* Steps of 12 and 4: 8 · 1024 tokens at 67.15 a second; 8 and 8: as printed. */
+        CHECK_NEAR(row->step_s.measured, row->line == 2 ? 8 * 1024 / 67.15 : 117, 1e-12);
+        CHECK_TRUE(row->step_s.predicted > 0);
+    }
+    arena_release(&arena);
+}
+
 static void test_mistakes(void)
 {
     static const struct {
@@ -109,5 +135,7 @@ static void test_mistakes(void)
     check_context(NULL);
 }
 
-const struct check_case validate_run_cases[] = {
-    {"a table", test_table}, {"mistakes", test_mistakes}, {0}};
+const struct check_case validate_run_cases[] = {{"a table", test_table},
+                                                {"a step of tokens", test_step_of_tokens},
+                                                {"mistakes", test_mistakes},
+                                                {0}};
