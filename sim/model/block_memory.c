@@ -11,6 +11,9 @@
  * what its gradients depend on and no more. Reentrant checkpoints run to the end.
  * - selective by operation: the input, the outputs of every second linear layer (the first, third,
  *   ... of the block; never the router) and the fused attention's output stay; the rest runs again.
+ *   Eager keeps them as they come; compiled only those that the backward reads (a node that must be
+ *   saved is saved where it is in the cut: torch/_functorch/partitioners.py, solve_min_cut), so not
+ *   the output of down.
  * - by child: each norm, attention, MLP keeps its input and runs again by itself; one at a time is
  *   whole.
  *
@@ -193,12 +196,13 @@ static int64_t select_operations(struct block *block, double *kept_flop)
     *kept_flop = 0.0;
     for (int32_t i = 0; i < kind->forward.count; i++) {
         const struct kernel *kernel = &kind->forward.items[i];
-        bool is_kept =
-            (is_fused && kernel->kind == KERNEL_ATTENTION) || is_kept_exchange(block, kernel);
+        const bool is_read = block->mode != FUSION_COMPILED || i < rerun_count(block);
+        bool is_kept = (is_fused && kernel->kind == KERNEL_ATTENTION) ||
+                       (is_read && is_kept_exchange(block, kernel));
         if (is_kept && kernel->kind == KERNEL_EXCHANGE)
             bytes += block->hidden_bytes;
         if (is_linear(kernel)) {
-            is_kept = linear_count++ % 2 == 0;
+            is_kept = linear_count++ % 2 == 0 && is_read;
             if (is_kept) {
                 bytes += kernel->m * kernel->n * block->element_bytes;
                 *kept_flop += kernel->flop;
