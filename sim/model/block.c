@@ -111,6 +111,7 @@ void linear_backward(struct block *block, const struct linear *linear)
     bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
     if (is_fp8)
         cast_fp8_grads(block, linear);
+    lora_backward(block, linear);
     lora_dequantize(block, sink, linear);
     const int32_t gather = exchange_of_layer(block, linear, true);
     emit_gemm(
@@ -120,7 +121,7 @@ void linear_backward(struct block *block, const struct linear *linear)
     exchange_beside(sink, gather);
     const int32_t reduce = exchange_of_layer(block, linear, false);
     if (lora_is_on(block->shape))
-        lora_backward(block, linear);
+        lora_sum_gradients(block, linear);
     else
         weight_backward(block, linear);
     exchange_beside(sink, reduce);

@@ -67,7 +67,9 @@ bool lora_is_on(const struct train_shape *shape);
 bool lora_has_target(const struct train_shape *shape, const char *linear);
 void lora_dequantize(struct block *block, struct kernel_sink *sink, const struct linear *linear);
 void lora_forward(struct block *block, const struct linear *linear);
+/* Before the base's product, and behind it. */
 void lora_backward(struct block *block, const struct linear *linear);
+void lora_sum_gradients(struct block *block, const struct linear *linear);
 /* Whether autograd keeps the layer's input as it is: for its weight's gradient or an adapter's. */
 bool linear_keeps_input(const struct block *block, const struct linear *linear);
 /* What an adapter keeps besides. */

@@ -5,9 +5,9 @@
  *
  * Forward, as PEFT (peft/tuners/lora/layer.py) and torchtune (modules/peft/lora.py) call it: the
  * base's product, dropout where there is one, the two thin products, a pass that scales, one that
- * adds. Backward: the scale, dB and dU from dY, dA and dX from dU, the mask, the base's dX = dY·W,
- * and the sum of the two; no product for W. Parameters r·(in + out) a layer, FLOP a token
- * 2·r·(in + out) forward and twice that backward.
+ * adds. Backward, last first: the scale, dB and dU from dY, dA and dX from dU, the mask, the base's
+ * dX = dY·W, and the sum of the two; no product for W. Parameters r·(in + out) a layer, FLOP a
+ * token 2·r·(in + out) forward and twice that backward.
  *
  * Example, Llama-2-7B, rank 8 on q and v: 32 · 2 · 8 · (4096 + 4096) = 4,194,304 parameters.
  *
@@ -154,7 +154,13 @@ void lora_backward(struct block *block, const struct linear *linear)
     emit_gemm(sink, named(block, linear, ".lora_A.weight_grad"),
               (struct gemm_shape){.m = rank, .n = in, .k = tokens});
     drop_input(block, sink, linear);
-    pass(block, sink, named(block, linear, ".lora_sum.grad"), (double)tokens * (double)in, 3.0);
+}
+
+void lora_sum_gradients(struct block *block, const struct linear *linear)
+{
+    if (lora_has_target(block->shape, linear->name))
+        pass(block, &block->backward, named(block, linear, ".lora_sum.grad"),
+             (double)linear->tokens * (double)linear->inputs, 3.0);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */

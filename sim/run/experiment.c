@@ -326,8 +326,12 @@ static void check_reentrant(struct experiment *experiment)
     static const char path[] = "train.activation_checkpointing.reentrant";
     const struct train_config *train = &experiment->train;
     struct config *config = &experiment->config;
-    if (!train->checkpointing.reentrant)
+    if (!train->checkpointing.reentrant) {
+        if (train->checkpointing.inside_unit)
+            config_error(config, "train.activation_checkpointing.inside_unit", "'reentrant: true'",
+                         "'inside_unit' means nothing for a checkpoint that is not reentrant");
         return;
+    }
     if (train->checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, path, "it goes with 'policy: full'",
                      "'reentrant' means nothing for this checkpointing policy");

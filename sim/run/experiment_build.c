@@ -131,6 +131,7 @@ static enum status build_program(struct experiment *experiment, struct arena *ar
         .is_compiled = train->compile,
         .is_checkpoint_per_child = train->checkpointing.policy == CHECKPOINT_PER_CHILD,
         .is_checkpoint_reentrant = train->checkpointing.reentrant,
+        .is_checkpoint_inside = train->checkpointing.inside_unit,
         .is_clipping = train->max_grad_norm > 0,
         .checks_gradients = is_zero,
         .workspace_bytes = experiment->cluster.gpu.workspace_bytes};

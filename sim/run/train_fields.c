@@ -74,6 +74,13 @@ static const struct field checkpointing_fields[] = {
              "gradient_checkpointing: recompute runs to the end and gathers the unit for itself; "
              "under fsdp1 a frozen unit keeps its input and that input's gradient until backward "
              "ends"},
+    {.key = "inside_unit",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct checkpointing_config, inside_unit),
+     .default_text = "false",
+     .help = "a reentrant checkpoint inside the unit instead of around it "
+             "(apply_activation_checkpointing on wrapped modules): the hooks of the unit do not "
+             "run again, those of units inside it do"},
     {0}};
 
 static const struct field_table checkpointing_table = {.name = "activation_checkpointing",

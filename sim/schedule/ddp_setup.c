@@ -234,7 +234,7 @@ void ddp_setup(struct ddp_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     setup_streams(fsdp);
-    fsdp_assign_units(fsdp);
+    fsdp_assign_units(fsdp, false);
     setup_units(fsdp);
     fsdp_add_modules(fsdp);
     fsdp_order_gradients(fsdp);

@@ -29,17 +29,6 @@ static void limit(struct fsdp1_builder *builder, int32_t index)
     }
 }
 
-/* The flat parameter, and behind it that of the adapters, a module with hooks of its own. */
-static void gather(struct fsdp1_builder *builder, int32_t index)
-{
-    const struct fsdp1_unit *unit = &builder->units[index];
-    fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather);
-    if (unit->all_gather_apart < 0)
-        return;
-    fsdp_host(&builder->fsdp, HOST_HOOK, index, 1);
-    fsdp_op(&builder->fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather_apart);
-}
-
 /* 74: cast, limiter, all-gather into the flat parameter; views of it become the parameters. */
 void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backward)
 {
@@ -59,7 +48,7 @@ void fsdp1_unshard(struct fsdp1_builder *builder, int32_t index, bool is_backwar
     if (gathers) {
         fsdp_alloc(fsdp, index, unit->flat_params);
         if (fsdp_is_sharded(fsdp))
-            gather(builder, index);
+            fsdp_op(fsdp, OP_COLLECTIVE, FSDP1_UNSHARD, index, unit->all_gather);
         const int32_t gathered = unit->cast_shard >= 0 ? unit->cast : unit->common->device_shard;
         fsdp_op(fsdp, OP_RECORD_STREAM, FSDP1_UNSHARD, index, gathered);
         fsdp_free(fsdp, index, gathered);
@@ -123,7 +112,9 @@ static void post_forward(struct fsdp1_builder *builder, int32_t index)
     unit->post_forward_idx = builder->post_forward_count;
     builder->post_forward_order[builder->post_forward_count++] = index;
     fsdp1_reshard(builder, index, unit->is_resharded, false);
-    unit->needs_backward_unshard = index == 0 || builder->fsdp.backward.first[index] >= 0;
+    /* Hooks on the outputs, for which there must be a graph. */
+    unit->needs_backward_unshard = index == 0 || (builder->fsdp.backward.first[index] >= 0 &&
+                                                  !fsdp_is_under_checkpoint(&builder->fsdp, index));
 }
 
 /* The forward of a unit that backward has not reached yet runs again, hooks and all; the order of
@@ -138,8 +129,10 @@ void fsdp1_recompute(struct fsdp1_builder *builder, int32_t index)
             pre_forward(builder, unit);
     fsdp_play_backward(fsdp, run);
     for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
-        if (!fsdp->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit))
+        if (!fsdp->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit)) {
             fsdp1_reshard(builder, unit, builder->units[unit].is_resharded, false);
+            builder->units[unit].needs_backward_unshard = true;
+        }
 }
 
 static void forward(struct fsdp1_builder *builder)

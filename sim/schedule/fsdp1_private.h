@@ -31,8 +31,7 @@ struct fsdp1_unit {
     /* segments */
     int32_t cast_shard, concat_grads, add_grads, cast_unsharded_grads, pre_divide, post_divide;
     /* collectives */
-    int32_t all_gather, all_gather_apart, reduce_scatter,
-        all_reduce; /* apart: of the adapters; -1: none */
+    int32_t all_gather, reduce_scatter, all_reduce;
     /* events */
     int32_t pre_unsharded, unsharded, grads_ready, scattered, forward_freed, backward_freed;
     /* state */

@@ -33,7 +33,7 @@ static void setup_units(struct fsdp1_builder *builder)
     const int64_t ranks = fsdp->settings->shard_group.ranks;
     const bool is_full = sharding_frees_after_forward(fsdp->settings->fsdp.sharding_strategy);
     builder->units = ARENA_ARRAY(fsdp->arena, struct fsdp1_unit, fsdp->unit_count);
-    fsdp_size_flat(fsdp, !builder->uses_orig_params);
+    fsdp_size_flat(fsdp);
     for (int32_t i = 0; i < fsdp->unit_count; i++) {
         struct fsdp_unit *common = &fsdp->units[i];
         builder->units[i].common = common;
@@ -113,15 +113,10 @@ static void setup_unit(struct fsdp1_builder *builder, int32_t index)
     struct fsdp_builder *fsdp = &builder->fsdp;
     const char *name = unit->common->name;
     const struct unit *listed = fsdp_list_unit(fsdp, index);
-    const int64_t apart_bytes = unit->common->sizes.apart_padded *
-                                dtype_bytes((enum dtype)fsdp->settings->precision.param_dtype);
     setup_unit_tensors(builder, index);
     setup_unit_segments(builder, index);
-    unit->all_gather = fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0,
-                                           (double)listed->all_gather_bytes - (double)apart_bytes);
-    unit->all_gather_apart =
-        apart_bytes > 0 ? fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)apart_bytes)
-                        : -1;
+    unit->all_gather =
+        fsdp_add_collective(fsdp, COLLECTIVE_ALL_GATHER, 0, (double)listed->all_gather_bytes);
     unit->reduce_scatter = fsdp_add_collective(fsdp, COLLECTIVE_REDUCE_SCATTER, 0,
                                                (double)listed->reduce_scatter_bytes);
     const int64_t shard_bytes = listed->reduce_scatter_bytes / fsdp->settings->shard_group.ranks;
@@ -157,7 +152,8 @@ static void setup_kept_inputs(struct fsdp1_builder *builder)
     builder->kept_inputs = ARENA_ARRAY(fsdp->arena, int32_t, model->module_count);
     for (int32_t i = model->module_count - 1; i >= 0; i--) {
         const struct module_kind *kind = fsdp_kind(fsdp, i);
-        const bool is_kept = fsdp->settings->is_checkpoint_reentrant && kind->is_recomputed &&
+        const bool is_kept = fsdp->settings->is_checkpoint_reentrant &&
+                             !fsdp->settings->is_checkpoint_inside && kind->is_recomputed &&
                              kind->frozen_numel > 0 && !builder->uses_orig_params;
         builder->kept_inputs[i] = -1;
         if (!is_kept)
@@ -173,7 +169,7 @@ void fsdp1_setup(struct fsdp1_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     setup_streams(builder);
-    fsdp_assign_units(fsdp);
+    fsdp_assign_units(fsdp, !builder->uses_orig_params);
     setup_units(builder);
     builder->post_forward_order = ARENA_ARRAY(fsdp->arena, int32_t, fsdp->unit_count);
     for (int32_t i = 0; i < fsdp->unit_count; i++)

@@ -249,7 +249,7 @@ void fsdp2_setup(struct fsdp2_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     setup_streams(builder);
-    fsdp_assign_units(fsdp);
+    fsdp_assign_units(fsdp, false);
     setup_units(builder);
     const bool is_kept = fsdp->settings->fsdp.is_last_backward == MICROBATCH_LAST;
     builder->post_forward_order =

@@ -22,7 +22,6 @@ struct fsdp_sizes {
     int32_t trained_count;                 /* parameters */
     int64_t reduced_padded, reduced_shard; /* elements that are reduced, and on one GPU */
     int64_t optimized_shard;               /* elements the optimizer sees on one GPU */
-    int64_t apart_padded; /* fsdp1: of padded, a flat parameter of its own for what is trained */
 };
 
 /* Some modules whose parameters are gathered and reduced together. */
@@ -162,13 +161,13 @@ void fsdp_issue(struct fsdp_builder *builder, int32_t unit, int32_t index);
 void fsdp_size_whole(const struct fsdp_builder *builder, struct fsdp_unit *unit);
 /* fully_shard: every parameter is padded by itself; ddp: over one rank. */
 void fsdp_size_by_param(struct fsdp_builder *builder, int64_t ranks);
-/* FullyShardedDataParallel: a flat parameter, or with `is_split` one for the frozen and one for the
-   trained ones. */
-void fsdp_size_flat(struct fsdp_builder *builder, bool is_split);
+/* FullyShardedDataParallel: a flat parameter. */
+void fsdp_size_flat(struct fsdp_builder *builder);
 
-/* fsdp_wrap.c */
-/* Modules → units, named and counted, by `fsdp.wrap`. */
-void fsdp_assign_units(struct fsdp_builder *builder);
+/* fsdp_units.c */
+/* Modules → units, named and counted, by `fsdp.wrap`; `wraps_adapters`: and each layer of an
+   adapter one. */
+void fsdp_assign_units(struct fsdp_builder *builder, bool wraps_adapters);
 int32_t fsdp_param_unit(const struct fsdp_builder *builder, int32_t module, int32_t param);
 
 /* fsdp_runs.c */
@@ -186,6 +185,9 @@ int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run);
 int32_t fsdp_begin_next(struct fsdp_builder *builder, int32_t run, bool is_before_recompute);
 /* Whether a unit is another one or lies in it. */
 bool fsdp_is_inside(const struct fsdp_builder *builder, int32_t inner, int32_t unit);
+/* A reentrant checkpoint's forward makes no graph: the block's unit, unless the checkpoint is
+   inside it, and what lies in it do not know of backward before the recompute. */
+bool fsdp_is_under_checkpoint(const struct fsdp_builder *builder, int32_t unit);
 /* Whether a unit is reached, or left, with this run of a recompute. */
 bool fsdp_recompute_enters(const struct fsdp_builder *builder, int32_t run, int32_t unit);
 bool fsdp_recompute_leaves(const struct fsdp_builder *builder, int32_t run, int32_t unit);

@@ -9,8 +9,8 @@
  * Recompute (activation checkpointing) stands in front of a module's backward, in the same segment.
  * It is runs of its own where hooks act in it: units inside the module that backward has not
  * reached yet are gathered for it and freed again; so is the block's unit itself where the
- * checkpoint is a reentrant one around it. With per-child checkpointing the recompute of a unit
- * stands in front of the first run of its backward.
+ * checkpoint is a reentrant one around it and not inside it. With per-child checkpointing the
+ * recompute of a unit stands in front of the first run of its backward.
  */
 #include <string.h>
 
@@ -193,7 +193,8 @@ static void cut_backward(struct fsdp_builder *builder, int32_t index, struct cut
 static bool is_cut(const struct fsdp_builder *builder, int32_t index)
 {
     return builder->modules[index].path_units != NULL ||
-           (builder->settings->is_checkpoint_reentrant && fsdp_kind(builder, index)->is_recomputed);
+           (builder->settings->is_checkpoint_reentrant &&
+            !builder->settings->is_checkpoint_inside && fsdp_kind(builder, index)->is_recomputed);
 }
 
 /* Where modules begin and end, and units with what is inside them. */
@@ -291,13 +292,14 @@ int32_t fsdp_behind_recompute(const struct fsdp_builder *builder, int32_t run)
     return run;
 }
 
-/* A reentrant checkpoint's forward made no graph: the block's unit and what lies in it do not know
-   of backward before the recompute. */
-static bool is_under_checkpoint(const struct fsdp_builder *builder, int32_t run, int32_t unit)
+bool fsdp_is_under_checkpoint(const struct fsdp_builder *builder, int32_t unit)
 {
-    const int32_t module = builder->backward.items[run].module;
-    return builder->settings->is_checkpoint_reentrant &&
-           fsdp_is_inside(builder, unit, builder->modules[module].unit);
+    const struct policy_settings *settings = builder->settings;
+    const int32_t module = builder->units[unit].first_module;
+    const int32_t own = builder->modules[module].unit;
+    return settings->is_checkpoint_reentrant && fsdp_kind(builder, module)->is_recomputed &&
+           own > 0 && fsdp_is_inside(builder, unit, own) &&
+           !(settings->is_checkpoint_inside && unit == own);
 }
 
 int32_t fsdp_begin_next(struct fsdp_builder *builder, int32_t run, bool is_before_recompute)
@@ -305,7 +307,7 @@ int32_t fsdp_begin_next(struct fsdp_builder *builder, int32_t run, bool is_befor
     int32_t next = -1;
     for (int32_t at = builder->backward.items[run].unit; at > 0; at = builder->units[at].parent)
         if (builder->backward.first[at] == run && !builder->units[at].has_begun &&
-            !(is_before_recompute && is_under_checkpoint(builder, run, at)))
+            !(is_before_recompute && fsdp_is_under_checkpoint(builder, at)))
             next = at;
     if (next > 0)
         builder->units[next].has_begun = true;

@@ -4,8 +4,8 @@
  * fully_shard gathers the whole unit and reduces the gradients that exist: those of trained
  * parameters. FullyShardedDataParallel with original parameters has one flat parameter, and so one
  * flat gradient, as large as the unit even when a thousandth of it is trained (fsdp_semantics.md
- * 88); without them a flat parameter is trained or frozen as a whole, so adapters have one of their
- * own (PEFT's fsdp_auto_wrap_policy; here one a block instead of one a layer).
+ * 88); without them a flat parameter is trained or frozen as a whole, so adapters are units of
+ * their own (fsdp_wrap.c).
  *
  * A weight packed in 4 bits is stored and gathered as it is, half a byte, in a tensor that looks
  * like param_dtype (bnb_4bit_quant_storage), so its size counts in elements of that. Its scales are
@@ -120,18 +120,14 @@ static struct shares share(const struct fsdp_builder *builder, int32_t unit)
     return shares;
 }
 
-static void size_flat(struct fsdp_builder *builder, int32_t index, const struct shares *shares,
-                      bool is_split)
+static void size_flat(struct fsdp_builder *builder, int32_t index, const struct shares *shares)
 {
     const int64_t ranks = builder->settings->shard_group.ranks;
     struct fsdp_unit *unit = &builder->units[index];
     struct fsdp_sizes *sizes = &unit->sizes;
     const int64_t packed = split(shares->packed, 2 * param_bytes(builder));
-    const int64_t base = packed + shares->frozen;
-    is_split = is_split && base > 0 && shares->trained > 0;
-    const int64_t apart = is_split ? split(shares->trained, ranks) : 0;
     const double scales = (double)shares->packed * builder->model->packed_scale_bytes;
-    unit->shard = apart + split(base + (is_split ? 0 : shares->trained), ranks);
+    unit->shard = split(packed + shares->frozen + shares->trained, ranks);
     unit->padded = unit->shard * ranks;
     const int64_t optimized = split(shares->trained, ranks);
     const int64_t packed_shard = split(packed, ranks);
@@ -139,24 +135,21 @@ static void size_flat(struct fsdp_builder *builder, int32_t index, const struct 
         (struct fsdp_sizes){.stored_bytes = packed_shard * param_bytes(builder) + (int64_t)scales,
                             .trained = shares->trained,
                             .trained_count = shares->trained_count,
-                            .reduced_shard = is_split              ? apart
-                                             : shares->trained > 0 ? unit->shard
-                                                                   : 0,
-                            .optimized_shard = optimized,
-                            .apart_padded = apart * ranks};
+                            .reduced_shard = shares->trained > 0 ? unit->shard : 0,
+                            .optimized_shard = optimized};
     sizes->reduced_padded = sizes->reduced_shard * ranks;
     store(builder, unit, unit->shard - packed_shard - optimized, builder->settings->base_dtype);
     store(builder, unit, optimized, (enum dtype)builder->settings->precision.storage_dtype);
 }
 
-void fsdp_size_flat(struct fsdp_builder *builder, bool is_split)
+void fsdp_size_flat(struct fsdp_builder *builder)
 {
     const int64_t ranks = builder->settings->shard_group.ranks;
     for (int32_t i = 0; i < builder->unit_count; i++) {
         struct fsdp_unit *unit = &builder->units[i];
         if (builder->model->frozen_parameters > 0) {
             const struct shares shares = share(builder, i);
-            size_flat(builder, i, &shares, is_split);
+            size_flat(builder, i, &shares);
             continue;
         }
         unit->shard = split(unit->parameters, ranks);

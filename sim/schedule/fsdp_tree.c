@@ -11,13 +11,27 @@ static size_t word_length(const char *text)
 
 /* ---- inside a block ------------------------------------------------------------------------- */
 
+/* The words of a kernel's name that name a module: "q_proj" of "q_proj.input_grad", and
+   "q_proj.lora_A" of "q_proj.lora_A.input_grad", since an adapter's layer is a module too. */
+static size_t stem_length(const char *name)
+{
+    const size_t first = word_length(name);
+    if (name[first] == '\0')
+        return first;
+    const char *second = name + first + 1;
+    const size_t length = word_length(second);
+    const bool is_adapter = length == strlen("lora_A") && (strncmp(second, "lora_A", length) == 0 ||
+                                                           strncmp(second, "lora_B", length) == 0);
+    return is_adapter ? first + 1 + length : first;
+}
+
 /* "self_attn" + "q_proj" is "self_attn.q_proj", "self_attn" alone if that is all; `length`: of a
    path that may be longer. */
 static bool is_path(const char *path, size_t length, const struct kernel *kernel, bool with_stem)
 {
     if (kernel->part == NULL)
         return false;
-    const size_t part = strlen(kernel->part), stem = word_length(kernel->name);
+    const size_t part = strlen(kernel->part), stem = stem_length(kernel->name);
     if (strncmp(path, kernel->part, part) != 0)
         return false;
     if (!with_stem)

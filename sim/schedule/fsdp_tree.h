@@ -23,6 +23,7 @@
 #define FSDPSIM_SCHEDULE_FSDP_TREE_H
 
 #include "model/model.h"
+#include "schedule/policy.h"
 
 /* Modules inside a kind of block; path 0 is the block itself. */
 struct kind_paths {
@@ -60,6 +61,15 @@ struct module_tree {
 /* `is_deep`: with what is inside blocks. */
 void module_tree_build(struct arena *arena, const struct model *model, bool is_deep,
                        struct module_tree *tree);
+const struct module_kind *module_tree_kind(const struct module_tree *tree, int32_t module);
+/* The same, its nodes marked by `fsdp.wrap`; `wraps_adapters`: and each layer of an adapter. */
+void module_tree_wrap(struct arena *arena, const struct model *model,
+                      const struct wrap_config *wrap, bool wraps_adapters,
+                      struct module_tree *tree);
+/* The group that a node's parameters are in. */
+int32_t module_tree_group(const struct module_tree *tree, int32_t node);
+/* "norm+lm_head": whether one of the names joined by + is this one; `count`: how many there are. */
+bool module_tree_matches(struct arena *arena, const char *name, const char *text, int32_t *count);
 /* The path of the module that a kernel of this kind belongs to. */
 int32_t kind_path_of(const struct kind_paths *paths, const struct kernel *kernel);
 

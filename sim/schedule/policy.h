@@ -181,7 +181,8 @@ struct policy_settings {
     int64_t hardware_queues; /* hardware_queues.c; 0: one a stream */
     bool is_compiled;
     bool is_checkpoint_per_child;
-    bool is_checkpoint_reentrant; /* around the units: their hooks act in the recompute */
+    bool is_checkpoint_reentrant; /* hooks of units that it holds act in the recompute */
+    bool is_checkpoint_inside;    /* of its block's unit, whose own hooks it does not hold */
     bool is_clipping;             /* gradient norm clipping */
     bool checks_gradients;        /* the host looks at the norm before each update (DeepSpeed) */
     int64_t workspace_bytes;      /* cuBLAS, inside the allocator */

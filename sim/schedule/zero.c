@@ -111,7 +111,7 @@ static void setup(struct zero_builder *builder)
 {
     struct fsdp_builder *fsdp = &builder->fsdp;
     setup_streams(builder);
-    fsdp_assign_units(fsdp);
+    fsdp_assign_units(fsdp, false);
     setup_units(builder);
     add_buffers(builder);
     fsdp_add_modules(fsdp);

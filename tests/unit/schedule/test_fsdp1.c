@@ -249,6 +249,32 @@ static void test_orig_params(void)
     played_release(&played);
 }
 
+/* Under a reentrant checkpoint forward makes no graph and so no hooks on outputs: each recompute
+   and each backward gathers for itself when its turn has come, and nothing is prefetched. */
+static void test_reentrant(void)
+{
+    static const char *const wanted[] = {"compute: segment layers.1.recompute.0",
+                                         "unshard: all_gather bytes=5440 on dp_shard",
+                                         "compute: wait unsharded(layers.1)",
+                                         "compute: segment layers.1.backward.0",
+                                         "unshard: all_gather bytes=5440 on dp_shard",
+                                         "compute: wait unsharded(layers.0)",
+                                         "compute: segment layers.1.recompute.0",
+                                         "unshard: all_gather bytes=5440 on dp_shard",
+                                         "compute: wait unsharded(layers.0)",
+                                         "compute: segment layers.1.backward.0",
+                                         NULL};
+    struct played played;
+    struct program_text text;
+    if (program_text_read(&text, &played, TWO_BLOCKS,
+                          "fsdp.api=fsdp1; fsdp.wrap=block; "
+                          "train.activation_checkpointing={policy: full, reentrant: true}")) {
+        program_text_check_order(&text, 0, wanted);
+        CHECK_INT(program_text_count(&text, wanted[1]), 2 * 3);
+    }
+    played_release(&played);
+}
+
 static void test_keys(void)
 {
     static const struct refusal rows[] = {
@@ -276,5 +302,6 @@ const struct check_case fsdp1_cases[] = {{"80: BACKWARD_POST", test_post},
                                          {"without casts, alone", test_without_casts},
                                          {"71: the root", test_root},
                                          {"original parameters", test_orig_params},
+                                         {"reentrant checkpoints", test_reentrant},
                                          {"keys of the other policy", test_keys},
                                          {0}};
