@@ -5,10 +5,10 @@
  * Source: runtime/zero/stage3.py and partition_parameters.py of spring 2021 (0.3.16), as they shape
  * time:
  *
- *   fetch    the host waits for the whole GPU (torch.cuda.synchronize) before and behind each
- *            gather; nothing is gathered ahead and nothing kept, because the trace is off by one
- *            (DeepSpeed issue 1069): a checkpointed block is gathered three times a microbatch.
- *            Passes over a parameter of n elements of B bytes: B n to zero it, 2 B n out of the
+ *   fetch    parameter by parameter; the host waits for the whole GPU (torch.cuda.synchronize)
+ *            before and behind each gather; nothing is gathered ahead and nothing kept, because the
+ * trace is off by one (DeepSpeed issue 1069): a checkpointed block is gathered three times a
+ * microbatch. Passes over a parameter of n elements of B bytes: B n to zero it, 2 B n out of the
  *            list that c10d gathers into, B n for a norm that is computed to be printed
  *   reduce   a gradient that would overflow the bucket has the bucket reduced first; one that is
  *            larger than a bucket is reduced by itself, beside the next one. Without reduce_scatter
@@ -20,8 +20,7 @@
  * first 8 a buffer of 4; in front of each 1 behind an 8 the buffer and the 8, 12; in front of the
  * second 8 a buffer of 4; at the end one more: 4 + 12 + 4 + 12 + 4 = 36 for 19 elements.
  *
- * Left out: a submodule's parameters are gathered as one; views and copies of the list on the host,
- * one a GPU; norms of parameters that persist.
+ * Left out: views and copies of the list on the host, one a GPU; norms of parameters that persist.
  */
 #include "schedule/zero_private.h"
 
@@ -140,8 +139,11 @@ void zero3_blocking_fetch(struct zero_builder *builder, int32_t index)
     const bool is_repeated = visit->is_backward && fsdp_kind(fsdp, visit->module)->is_recomputed;
     const int32_t count = visit->leaf_count, passes = is_repeated ? 2 : 1;
     builder->is_backward = visit->is_backward;
-    if (count > 0)
-        fsdp_host(fsdp, HOST_ZERO_MODULE, fsdp->modules[visit->module].unit, passes * count);
+    int32_t submodules = 0;
+    for (int32_t i = 0; i < count; i++)
+        submodules += builder->leaves[visit->leaves[i]].begins_submodule;
+    if (submodules > 0)
+        fsdp_host(fsdp, HOST_ZERO_MODULE, fsdp->modules[visit->module].unit, passes * submodules);
     for (int32_t pass = 0; pass < passes; pass++)
         for (int32_t i = 0; i < count; i++) {
             const int32_t at = visit->leaves[pass == 0 ? i : count - 1 - i];

@@ -3,7 +3,7 @@
  * by one, and the order in which a step visits them.
  *
  * Example: a Llama block is seven linears and two norms, nine leaves; norms that persist have no
- * elements to fetch.
+ * elements to fetch. Before DeepSpeed 0.6 parameters are gathered one by one: each is a leaf.
  */
 #include <string.h>
 
@@ -73,8 +73,10 @@ static int32_t add_leaves(struct zero_builder *builder, int32_t module)
     const int32_t first = builder->leaf_count;
     for (int32_t p = 0; p < kind->param_count; p++) {
         const struct param *param = &kind->params[p];
-        if (p == 0 || !same_owner(&kind->params[p - 1], param))
+        const bool begins = p == 0 || !same_owner(&kind->params[p - 1], param);
+        if (begins || builder->is_blocking)
             builder->leaves[builder->leaf_count++] = (struct zero_leaf){
+                .begins_submodule = begins,
                 .name = arena_printf(fsdp->arena, "%s.%.*s", fsdp->model->modules[module].name,
                                      (int)owner_length(param->name), param->name),
                 .unit = fsdp->modules[module].unit,

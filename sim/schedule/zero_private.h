@@ -38,9 +38,10 @@ struct zero_kind {
     int32_t *copies; /* the copy into the bucket alone (stage 1) */
 };
 
-/* A submodule of its own parameters, which stage 3 fetches at once. */
+/* A submodule of its own parameters, which stage 3 fetches at once; blocking: one parameter. */
 struct zero_leaf {
     const char *name;
+    bool begins_submodule;
     int64_t numel, shard; /* of the parameters that are not persistent; 0: none is */
     int32_t tensors;
     int32_t params; /* tensor, -1: none */
