@@ -72,6 +72,8 @@ void lora_backward(struct block *block, const struct linear *linear);
 void lora_sum_gradients(struct block *block, const struct linear *linear);
 /* Whether autograd keeps the layer's input as it is: for its weight's gradient or an adapter's. */
 bool linear_keeps_input(const struct block *block, const struct linear *linear);
+/* … and does not let go of it when its backward is done. */
+bool linear_holds_input(const struct block *block, const struct linear *linear);
 /* What an adapter keeps besides. */
 int64_t lora_saved_bytes(const struct block *block, const struct linear *linear);
 /* Of the largest weight of the block, dequantised. */

@@ -261,13 +261,17 @@ static int64_t trained_tensors(const struct block *block, bool is_gated)
     return is_composed ? 5 : 2; /* x, tanh, x/2, 1 + tanh, output */
 }
 
-static bool down_keeps_input(const struct block *block)
+static struct linear down_linear(const struct block *block)
 {
     struct linear linears[LINEARS_MAX];
     const struct mlp mlp = dense_mlp(block);
-    return !block->spec->is_moe
-               ? linear_keeps_input(block, &linears[mlp_linears(block, &mlp, linears) - 1])
-               : !lora_is_on(block->shape);
+    return linears[mlp_linears(block, &mlp, linears) - 1];
+}
+
+static bool down_keeps_input(const struct block *block)
+{
+    const struct linear down = down_linear(block);
+    return block->spec->is_moe ? !lora_is_on(block->shape) : linear_keeps_input(block, &down);
 }
 
 /* The product that only the last weight's gradient reads goes; relu's serves relu too. */
@@ -330,7 +334,8 @@ int64_t mlp_backward_width(const struct block *block)
     if (block->spec->is_moe)
         return net->top_k * (net->h + 2 * net->expert_f);
     /* The product goes as its gradient comes, where the last linear layer had kept it. */
-    const int64_t incoming = down_keeps_input(block) ? 0 : 1;
+    const struct linear down = down_linear(block);
+    const int64_t incoming = down_keeps_input(block) && !linear_holds_input(block, &down) ? 0 : 1;
     return (net->traits.is_gated ? 2 + incoming : 1) * net->f;
 }
 

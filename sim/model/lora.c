@@ -15,6 +15,10 @@
  * to that; under autocast the products run in 16 bits all the same, so what is added is a cast to
  * fp32, a dropout in fp32 (9 bytes an element, not 5) and a cast back, for each adapter and pass.
  *
+ * Up to bitsandbytes 0.43.2 every such product held its input as well, in an attribute of its node,
+ * which no hook of a checkpoint sees and which dies with the graph (bitsandbytes pull request
+ * 1270).
+ *
  * Saved: the input only for layers that have an adapter (with dropout its dropped copy and a byte
  * of mask an element instead), and T·r of drop(x)·Aᵀ. Frozen: no gradient of norms, biases, head
  * and embedding; the graph ends at the embedding.
@@ -165,9 +169,14 @@ void lora_sum_gradients(struct block *block, const struct linear *linear)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
+bool linear_holds_input(const struct block *block, const struct linear *linear)
+{
+    return block->shape->lora.holds_inputs && is_packed(block, linear);
+}
+
 bool linear_keeps_input(const struct block *block, const struct linear *linear)
 {
-    return !lora_is_on(block->shape) ||
+    return !lora_is_on(block->shape) || linear_holds_input(block, linear) ||
            (lora_has_target(block->shape, linear->name) && block->shape->lora.dropout <= 0.0);
 }
 

@@ -215,6 +215,7 @@ struct lora_shape {
     bool has_wide_input; /* cast to fp32 and back around the dropout */
     enum quantization quantization;
     bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
+    bool holds_inputs;     /* of products with packed weights, until their graph is gone */
 };
 /* Which framework's tensor parallelism: what is exchanged when (tensor_parallel.h). */
 enum tensor_parallel_style { TENSOR_PARALLEL_DTENSOR, TENSOR_PARALLEL_MEGATRON };

@@ -45,7 +45,8 @@ static enum status build_model(struct experiment *experiment, struct arena *aren
                  .dropout = train->lora.dropout,
                  .has_wide_input = train->lora.adapter_dtype != 0,
                  .quantization = (enum quantization)train->lora.quantization,
-                 .has_double_quant = train->lora.double_quant},
+                 .has_double_quant = train->lora.double_quant,
+                 .holds_inputs = train->lora.holds_inputs},
         .tensor_parallel = tensor_parallel_shape_of(experiment),
         .frozen = train->frozen};
     enum status status = tensor_parallel_check_cut(experiment, &shape);

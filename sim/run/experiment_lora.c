@@ -38,6 +38,9 @@ void lora_check(struct experiment *experiment)
     refuse_with(experiment, !is_packed && train->lora.double_quant, "train.lora.double_quant",
                 "it goes with 'quantization: nf4'",
                 "'double_quant' means nothing without quantisation");
+    refuse_with(experiment, !is_packed && train->lora.holds_inputs, "train.lora.holds_inputs",
+                "it goes with 'quantization: nf4'",
+                "'holds_inputs' means nothing without quantisation");
     refuse_with(experiment, is_packed && train->precision.param_dtype == DTYPE_FP32,
                 "train.lora.quantization", "'param_dtype: bf16' or 'fp16'",
                 "'quantization: nf4' dequantises to 16 bits");

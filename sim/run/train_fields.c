@@ -259,6 +259,12 @@ static const struct field lora_fields[] = {
      .default_text = "false",
      .help = "nf4: scales in 8 bits too: 4.127 bits a weight instead of 4.5 (bitsandbytes: "
              "bnb_4bit_use_double_quant)"},
+    {.key = "holds_inputs",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct lora_config, holds_inputs),
+     .default_text = "false",
+     .help = "nf4: every product with a packed weight holds its input until the graph is gone "
+             "(bitsandbytes before 0.43.3)"},
     {.key = "base_dtype",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct lora_config, base_dtype),
