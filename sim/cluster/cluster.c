@@ -18,6 +18,7 @@ static const char *const cost_names[HOST_COST_COUNT] = {
     [HOST_HOOK_PARAM] = "hook_param",
     [HOST_CHECKPOINT] = "checkpoint",
     [HOST_LIMITER_WAKE] = "limiter_wake",
+    [HOST_SYNC_WAKE] = "sync_wake",
     [HOST_FLAT_VIEW] = "flat_view",
     [HOST_ORIG_PARAM] = "orig_param",
     [HOST_DDP_WALK] = "ddp_walk",

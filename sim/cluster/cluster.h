@@ -52,6 +52,7 @@ enum host_cost {
     HOST_HOOK_PARAM,      /* … and per parameter of the unit */
     HOST_CHECKPOINT,      /* entering a checkpointed region, in forward and again in backward */
     HOST_LIMITER_WAKE,    /* FSDP1: from the event the limiter waits for to the next all-gather */
+    HOST_SYNC_WAKE,       /* from when the GPU has written what the host waits for: copy, wake */
     HOST_FLAT_VIEW,       /* FSDP1: one parameter as a view of the gathered flat one */
     HOST_ORIG_PARAM,      /* … and with use_orig_params, what a gather and free of it add */
     HOST_DDP_WALK,        /* DDP, find_unused_parameters: one node of the autograd graph */

@@ -86,6 +86,8 @@ static const struct field cpu_fields[] = {
                "entering a checkpointed region, in forward and again in backward"),
     FIELD_COST(HOST_LIMITER_WAKE, "limiter_wake",
                "fsdp1: from the event the limiter waits for to the issue of the next all-gather"),
+    FIELD_COST(HOST_SYNC_WAKE, "sync_wake",
+               "from the end of the kernels that the host waits for to its going on (.item())"),
     FIELD_COST(HOST_FLAT_VIEW, "flat_view",
                "fsdp1: one parameter becomes a view of the gathered flat one"),
     FIELD_COST(HOST_ORIG_PARAM, "orig_param",

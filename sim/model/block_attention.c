@@ -255,6 +255,18 @@ static void eager_backward(struct block *block, const struct attention_part *par
     repeat_keys(block, sink, part);
 }
 
+/* Whether position ids ever fall, as they do where a packed sequence ends: torch.diff, >= 0, all(),
+   of 64-bit integers, and the host reads the answer. */
+static void check_packing(struct block *block, const struct attention_part *part)
+{
+    struct kernel_sink *sink = &block->forward;
+    const double ids = (double)part->seq_len;
+    emit_bytes(sink, "position_ids.diff", KERNEL_ELEMENTWISE, 3.0 * 8.0 * ids);
+    emit_bytes(sink, "position_ids.rises", KERNEL_ELEMENTWISE, 9.0 * ids);
+    emit_bytes(sink, "position_ids.all", KERNEL_ELEMENTWISE, ids);
+    emit_host_wait(sink);
+}
+
 void attention_forward(struct block *block, const struct attention_part *part)
 {
     struct linear linears[LINEARS_MAX];
@@ -268,6 +280,8 @@ void attention_forward(struct block *block, const struct attention_part *part)
         latent_norms(block, &block->forward);
         shape_heads(block, &block->forward);
     }
+    if (block->shape->checks_packing && block->attention != ATTENTION_EAGER)
+        check_packing(block, part);
     if (block->attention == ATTENTION_EAGER)
         eager_forward(block, part);
     else

@@ -2,9 +2,10 @@
  * model/block_expert_loop.c: experts one after another, as transformers' Mixtral and its relatives
  * do.
  *
- * For each expert: find its tokens (torch.where: the host waits for their number), gather them,
- * three products, the activation, a product with the routing weights, index_add into the result.
- * Tokens spread evenly: T·top_k/E rows each.
+ * For each expert: find its tokens (torch.where: two kernels count them, the host waits for their
+ * number, three write where they are), gather them, three products, the activation, a product with
+ * the routing weights, which are gathered too, index_add into the result. Tokens spread evenly:
+ * T·top_k/E rows each.
  *
  * Backward: index_select of the gradient, the routing product (both factors), the products'
  * gradients, and for the gather a tensor of zeros of all tokens into which the rows are put, added
@@ -47,26 +48,40 @@ static void bytes(struct kernel_sink *sink, const char *name, double count, doub
     emit_bytes(sink, name, KERNEL_ELEMENTWISE, count * element);
 }
 
+/* torch.where of a row of the mask, 64-bit integers: cub's reduction in two passes; its selection
+   in two, and the places as coordinates. */
+static void find_tokens(struct block *block, const struct loop *loop)
+{
+    struct kernel_sink *sink = &block->forward;
+    const double choices = (double)block->tokens * (double)block->net->top_k;
+    const double rows = (double)loop->rows;
+    bytes(sink, "experts.where.count", choices, 8.0);
+    bytes(sink, "experts.where.total", 1.0, 8.0);
+    emit_host_wait(sink);
+    bytes(sink, "experts.where.init", 1.0, 8.0);
+    bytes(sink, "experts.where.select", choices + rows, 8.0);
+    bytes(sink, "experts.where.place", 3.0 * rows, 8.0);
+}
+
 void expert_loop_forward(struct block *block)
 {
     const struct loop loop = loop_of(block);
-    const double choices = (double)block->tokens * (double)block->net->top_k;
     const struct linear gate = projection(block, &loop, "experts.gate_proj", false);
     const struct linear up = projection(block, &loop, "experts.up_proj", false);
     const struct linear down = projection(block, &loop, "experts.down_proj", true);
     struct kernel_sink *sink = &block->forward;
     for (int64_t i = 0; i < block->net->experts; i++) {
-        bytes(sink, "experts.where", choices, 8.0);
+        find_tokens(block, &loop);
         block_op(block, sink, FUSION_COPY, "experts.gather", loop.rows_hidden);
         linear_forward(block, &gate);
         linear_forward(block, &up);
         block_activation(block, sink, FUSION_GATED_ACTIVATION, "experts.act", loop.rows_wide);
         linear_forward(block, &down);
         block->needed_end = block->kind->forward.count;
+        bytes(sink, "experts.weight.gather", 2.0 * (double)loop.rows, loop.element);
         bytes(sink, "experts.weight", 2.0 * loop.rows_hidden, loop.element);
         bytes(sink, "experts.index_add", 3.0 * loop.rows_hidden, loop.element);
     }
-    block->kind->waits_for_gpu = true;
 }
 
 void expert_loop_backward(struct block *block)

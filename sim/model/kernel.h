@@ -91,6 +91,7 @@ struct kernel {
     enum exchange exchange;        /* KERNEL_EXCHANGE */
     double exchange_bytes;         /* … */
     int32_t beside_count;          /* … runs beside so many kernels that follow; 0: beside none */
+    bool host_waits;               /* for its end: what it writes decides what is issued next */
     bool needs_all_sms;            /* cooperative: its blocks must all be resident at once */
     int32_t sm_margin;             /* … but for so many SMs, that it leaves to others */
 };

@@ -47,6 +47,11 @@ void emit_bytes(struct kernel_sink *sink, const char *name, enum kernel_kind kin
     push(sink, name, kind)->bytes = bytes;
 }
 
+void emit_host_wait(struct kernel_sink *sink)
+{
+    sink->list->items[sink->list->count - 1].host_waits = true;
+}
+
 /* (query, key) pairs that count, of one head. */
 static double attention_pairs(const struct attention_shape *shape)
 {

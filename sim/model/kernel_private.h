@@ -30,6 +30,8 @@ struct gemm_shape {
 void emit_gemm(struct kernel_sink *sink, const char *name, struct gemm_shape shape);
 /* A memory-bound kernel. */
 void emit_bytes(struct kernel_sink *sink, const char *name, enum kernel_kind kind, double bytes);
+/* The host reads what the last kernel wrote before it issues another (.item(), nonzero). */
+void emit_host_wait(struct kernel_sink *sink);
 
 struct attention_shape {
     int64_t batch, queries, keys, heads, qk_dim, v_dim;

@@ -238,6 +238,7 @@ struct train_shape {
     bool stops_early;  /* recompute ends with the last tensor that the backward reads */
     bool is_reentrant; /* recompute's output stays until the backward of the block is over */
     enum attention_impl attention;
+    bool checks_packing; /* each attention reads on the host whether sequences are packed */
     enum loss_impl loss;
     int64_t loss_chunks;          /* of LOSS_EAGER: pieces the loss is computed in */
     bool loss_upcast;             /* fp32 logits in the loss */
@@ -297,7 +298,6 @@ struct module_kind {
     int64_t saved_bytes, recompute_saved_bytes;
     bool is_recomputed;           /* backward first runs `recompute` */
     struct kernel_list recompute; /* what of `forward` runs again; may share its items */
-    bool waits_for_gpu;           /* the host waits for the end of the forward (expert loops) */
     double recompute_flop;        /* of model_flop, the part that runs again */
     /*
      * Largest extra live at once beside the saved set (all of it, until the module is done) and,

@@ -377,6 +377,9 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
         config_error(
             config, "train.experts", "'experts: grouped', or 'compile: false'",
             "'experts: loop' cannot be compiled: the number of an expert's tokens is data");
+    if (experiment->train.checks_packing && experiment->train.attention == ATTENTION_EAGER)
+        config_error(config, "train.packed_sequence_check", "fa2, for example",
+                     "'packed_sequence_check' means nothing for 'attention: eager'");
     if (experiment->train.checkpointing.policy == CHECKPOINT_NONE &&
         config_is_set(config, "train.activation_checkpointing.early_stop"))
         config_error(config, "train.activation_checkpointing.early_stop",

@@ -98,6 +98,7 @@ struct train_config {
     struct saving_config saving;   /* interval 0: none */
     struct lora_config lora;       /* rank 0: all parameters are trained */
     int64_t host_syncs;            /* in the forward of each block */
+    bool checks_packing;           /* in each fused attention */
     int64_t hardware_queues;       /* CUDA_DEVICE_MAX_CONNECTIONS */
     double max_grad_norm;          /* 0: no clipping */
     bool compile, key_value_cache;

@@ -34,6 +34,7 @@ static enum status build_model(struct experiment *experiment, struct arena *aren
         .loss_metrics = train->loss.metrics,
         .experts = (enum expert_impl)train->experts,
         .rotary = (enum rotary_form)train->rotary,
+        .checks_packing = train->checks_packing,
         .is_compiled = train->compile,
         .has_fused_kernels = train->fused_kernels != FUSED_NONE,
         .has_eager_activation = train->fused_kernels == FUSED_NORM_ROTARY,

@@ -373,6 +373,12 @@ static const struct field train_fields[] = {
      .max = 64,
      .help = "times the host waits for the GPU within the forward of each block, evenly spread: "
              "routing of experts (.tolist()), .item(), logging"},
+    {.key = "packed_sequence_check",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct train_config, checks_packing),
+     .default_text = "false",
+     .help = "each attention reads on the host whether position ids fall, as FlashAttention-2 of "
+             "transformers does from 4.44 on (its issue 39213): the host waits for the GPU there"},
     {.key = "cuda_device_max_connections",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct train_config, hardware_queues),

@@ -74,7 +74,6 @@ static void setup_module_tensors(struct fsdp_builder *builder, int32_t index)
     struct fsdp_module *module = &builder->modules[index];
     const struct module_kind *kind = fsdp_kind(builder, index);
     const char *name = builder->model->modules[index].name;
-    module->done_event = kind->waits_for_gpu ? fsdp_add_event(builder, "forward_done", name) : -1;
     struct arena *arena = builder->arena;
     const bool is_loss = kind->role == MODULE_LOSS;
     const uint8_t category = is_loss ? MEMORY_LOGITS : MEMORY_ACTIVATIONS;
@@ -186,10 +185,6 @@ void fsdp_end_forward(struct fsdp_builder *builder, int32_t index)
     const struct fsdp_module *module = &builder->modules[index];
     const int32_t unit = module->unit;
     fsdp_free(builder, unit, module->forward_temp);
-    if (module->done_event >= 0) {
-        fsdp_op(builder, OP_RECORD, FSDP_COMPUTE, unit, module->done_event);
-        fsdp_op(builder, OP_HOST_WAIT, FSDP_COMPUTE, unit, module->done_event);
-    }
     /* The loss was the last reader of the logits. */
     if (is_loss(builder, index))
         for (int32_t i = 0; i < index; i++)

@@ -53,7 +53,6 @@ struct fsdp_module {
     int32_t saved, recomputed, forward_temp, backward_temp, output, output_grad, grads;
     int32_t kept, kept_before; /* its part of the model's output; that of the forward before */
     int32_t forward, backward; /* issues */
-    int32_t done_event;        /* of the forward, that the host waits for; -1: it does not */
 };
 
 /* The gradient of some parameters of a module, made when backward has run so many of its kernels.

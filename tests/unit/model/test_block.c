@@ -313,6 +313,48 @@ static double bytes_named(const struct kernel_list *list, const char *name, int 
     return bytes;
 }
 
+/* Kernels whose end the host waits for: all have this name, if one is given. */
+static int waits(const struct kernel_list *list, const char *name)
+{
+    int count = 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        if (!list->items[i].host_waits)
+            continue;
+        count++;
+        CHECK_TRUE(name == NULL || strcmp(list->items[i].name, name) == 0);
+    }
+    return count;
+}
+
+/* 128 position ids of 8 bytes: diff reads two and writes one of them, >= 0 reads it and writes a
+   byte, all() reads that. The host waits before the attention, where it runs again too. */
+static void test_packing_check(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    struct train_shape shape = fixture_shape(128, 2);
+    int count = 0;
+    const struct module_kind *without =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(waits(&without->forward, NULL), 0);
+    shape.checks_packing = true;
+    shape.checkpointing = CHECKPOINT_FULL;
+    shape.stops_early = true;
+    const struct module_kind *with =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_INT(with->forward.count, without->forward.count + 3);
+    CHECK_NEAR(bytes_named(&with->forward, "position_ids.diff", &count), 24.0 * 128, 1e-15);
+    CHECK_NEAR(bytes_named(&with->forward, "position_ids.rises", &count), 9.0 * 128, 1e-15);
+    CHECK_NEAR(bytes_named(&with->forward, "position_ids.all", &count), 128.0, 1e-15);
+    CHECK_INT(count, 1);
+    CHECK_INT(waits(&with->forward, "position_ids.all"), 1);
+    CHECK_INT(waits(&with->recompute, "position_ids.all"), 1);
+    CHECK_INT(waits(&with->backward, NULL), 0);
+    CHECK_TRUE(fixture_kernel(&with->forward, "attention") ==
+               fixture_kernel(&with->forward, "position_ids.all") + 1);
+    arena_release(&arena);
+}
+
 /*
  * Four experts of 160, two a token, T = 256: 128 rows each, 12,288 elements of h. The products are
  * those of all chosen rows, 2·3·96·160·512 FLOP, once forward and twice backward. A gather moves 4
@@ -330,15 +372,21 @@ static void test_expert_loop(void)
     config.decoder.num_experts_per_tok = 2;
     const struct module_kind *grouped =
         fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    CHECK_TRUE(!grouped->waits_for_gpu);
+    CHECK_INT(waits(&grouped->forward, NULL), 0);
     shape.experts = EXPERTS_LOOP;
     const struct module_kind *loop =
         fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    CHECK_TRUE(loop->waits_for_gpu);
+    CHECK_INT(waits(&loop->forward, "experts.where.total"), 4);
+    CHECK_INT(waits(&loop->backward, NULL), 0);
     CHECK_NEAR(kernel_list_flop(&loop->forward), kernel_list_flop(&grouped->forward), 1e-15);
     CHECK_NEAR(kernel_list_flop(&loop->backward), kernel_list_flop(&grouped->backward), 1e-15);
     const struct kernel *down = fixture_kernel(&loop->forward, "experts.down_proj");
     CHECK_NEAR(down->flop, 2.0 * 128 * 160 * 96, 1e-15);
+    CHECK_NEAR(bytes_named(&loop->forward, "experts.where.count", &count), 4 * 8.0 * 512, 1e-15);
+    CHECK_NEAR(bytes_named(&loop->forward, "experts.where.select", &count), 4 * 8.0 * (512 + 128),
+               1e-15);
+    CHECK_NEAR(bytes_named(&loop->forward, "experts.weight.gather", &count), 4 * 2 * 2.0 * 128,
+               1e-15);
     CHECK_NEAR(bytes_named(&loop->forward, "experts.gather", &count), 4 * 4.0 * 12288, 1e-15);
     CHECK_INT(count, 4);
     CHECK_NEAR(bytes_named(&loop->forward, "experts.index_add", &count), 4 * 6.0 * 12288, 1e-15);
@@ -359,5 +407,6 @@ const struct check_case block_cases[] = {{"flop", test_flop},
                                          {"params", test_params},
                                          {"rotary", test_rotary},
                                          {"expert loop", test_expert_loop},
+                                         {"packing check", test_packing_check},
                                          {"memory", test_memory},
                                          {NULL, NULL}};

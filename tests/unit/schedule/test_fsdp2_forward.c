@@ -123,7 +123,8 @@ static void test_without_cast(void)
     played_release(&played);
 }
 
-/* Experts in a loop: the host waits for each block before it issues the gather of the next. */
+/* Experts in a loop, four a block: the host waits for each one's tokens, and issues the gather of
+   the next block behind the last. */
 static void test_expert_loop(void)
 {
     static const char *const experts =
@@ -133,12 +134,15 @@ static void test_expert_loop(void)
     struct played played;
     struct program_text text;
     if (program_text_read(&text, &played, TWO_BLOCKS, experts)) {
-        static const char *const wanted[] = {"compute: segment layers.0.forward",
-                                             "compute: record forward_done(layers.0)",
-                                             "host: host_wait forward_done(layers.0)",
-                                             "all-gather: record gathered(layers.1)", NULL};
-        CHECK_INT(program_text_count(&text, "host: host_wait forward_done(layers.0)"), 1);
-        CHECK_INT(program_text_count(&text, "host: host_wait forward_done(layers.1)"), 1);
+        static const char *const wanted[] = {"compute: segment layers.0.forward.part3",
+                                             "compute: record host_sync",
+                                             "host: host_wait host_sync",
+                                             "compute: segment layers.0.forward.part4",
+                                             "all-gather: record gathered(layers.1)",
+                                             "compute: segment layers.0.forward.part0",
+                                             NULL};
+        CHECK_INT(program_text_count(&text, "host: host_wait host_sync"), 2 * 4);
+        CHECK_INT(program_text_count(&text, "compute: segment layers.0.forward.part4"), 2);
         program_text_check_order(&text, 0, wanted);
     }
     played_release(&played);

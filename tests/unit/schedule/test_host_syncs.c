@@ -17,6 +17,15 @@ static int32_t count_waits(const struct program *program)
     return count;
 }
 
+static int32_t count_wakes(const struct program *program)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < program->step.count; i++)
+        count += program->step.items[i].kind == OP_HOST_WORK &&
+                 program->step.items[i].index == HOST_SYNC_WAKE;
+    return count;
+}
+
 static void sum_segments(const struct program *program, double *flop, double *given_s)
 {
     *flop = *given_s = 0;
@@ -71,4 +80,47 @@ static void test_policies(void)
         }
 }
 
-const struct check_case host_syncs_cases[] = {{"every policy", test_policies}, {0}};
+#define EXPERTS                                                                                    \
+    "model={model_type: mixtral, hidden_size: 16, intermediate_size: 40, num_hidden_layers: 2, "   \
+    "num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 96, num_local_experts: 4, "       \
+    "num_experts_per_tok: 2}; train.experts=loop; "
+
+/* Two blocks, two microbatches: the host waits at each check of packing, and at each of four
+   experts; again where the forward runs again; what `host_syncs` adds comes on top. It wakes up
+   behind each. */
+static void test_kernels(void)
+{
+    static const struct {
+        const char *overrides;
+        int32_t waits;
+    } rows[] = {
+        {"train.packed_sequence_check=true; train.activation_checkpointing=none", 2 * 2},
+        {"train.packed_sequence_check=true; train.activation_checkpointing=full", 2 * 2 * 2},
+        {"train.packed_sequence_check=true; train.activation_checkpointing=full; "
+         "train.compile=true",
+         2 * 2 * 2},
+        {"train.packed_sequence_check=true; train.activation_checkpointing=none; "
+         "train.host_syncs=2",
+         2 * 2 * (1 + 2)},
+        {EXPERTS "train.activation_checkpointing=none", 2 * 2 * 4},
+        {EXPERTS "train.activation_checkpointing=full; train.packed_sequence_check=true",
+         2 * 2 * 2 * (4 + 1)}};
+    for (size_t a = 0; a < sizeof(apis) / sizeof(apis[0]); a++)
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            struct played played;
+            char overrides[480];
+            snprintf(overrides, sizeof(overrides), "fsdp={api: %s}; train.grad_accum=2; %s",
+                     apis[a], rows[i].overrides);
+            check_context("%s", overrides);
+            if (played_build(&played, TWO_BLOCKS, overrides)) {
+                CHECK_INT(count_waits(played.experiment.program), rows[i].waits);
+                CHECK_INT(count_wakes(played.experiment.program), rows[i].waits);
+                program_check_balance(played.experiment.program);
+            }
+            played_release(&played);
+        }
+    check_context(NULL);
+}
+
+const struct check_case host_syncs_cases[] = {
+    {"every policy", test_policies}, {"kernels that are waited for", test_kernels}, {0}};

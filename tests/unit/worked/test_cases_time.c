@@ -61,7 +61,7 @@ static void test_host_behind(void)
  * Gather 0.3 ms, forward 0.4, backward 0.8; a host that costs nothing. The next gather begins at
  * the last of n waits, 0.4/(n + 1) ms before the unit ends: n = 1 shows 0.1 ms of each of seven
  * gathers and of the first one of backward, n = 3 0.2 ms. Issued before the unit, gathers are
- * hidden, but for that one of backward.
+ * hidden, but for that one of backward. A host that takes 0.1 ms to wake up adds that to each wait.
  */
 #define ROUTED                                                                                     \
     "model={family: abstract, units: [{repeat: 8, parameters: 300000, forward: 0.4 ms, "           \
@@ -77,6 +77,9 @@ static void test_routing_by_hand(void)
     } rows[] = {{ROUTED "train.host_syncs=0", 3.5e-3, 6.7e-3},
                 {ROUTED "train.host_syncs=1", 4.2e-3, 6.8e-3},
                 {ROUTED "train.host_syncs=3", 4.9e-3, 6.9e-3},
+                {ROUTED "train.host_syncs=1; "
+                        "cluster.host.cpu.sync_wake={time: 0.1 ms, source: given}",
+                 5.0e-3, 6.8e-3},
                 {ROUTED "fsdp.forward_prefetch=1", 3.5e-3, 6.8e-3}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct played played;
