@@ -10,7 +10,7 @@ struct gemm_model {
     struct gemm_grid grid;
     const struct gemm_table *tables[DTYPE_COUNT];
     struct gemm_device devices[DTYPE_COUNT];
-    double ceiling_frac, backward_frac, sustained_clock_frac, stream_frac;
+    double ceiling_frac, backward_frac, rowwise_frac, sustained_clock_frac, stream_frac;
     bool is_derived;
 };
 
@@ -58,6 +58,7 @@ enum status gemm_model_new(struct arena *arena, struct diag *diag, const struct 
     *out = NULL;
     model->ceiling_frac = spec->ceiling_frac;
     model->backward_frac = spec->backward_frac > 0 ? spec->backward_frac : 1;
+    model->rowwise_frac = spec->rowwise_frac > 0 ? spec->rowwise_frac : 1;
     model->sustained_clock_frac = spec->sustained_clock_frac > 0 ? spec->sustained_clock_frac : 1;
     model->stream_frac = spec->stream_frac > 0 ? spec->stream_frac : 1;
     enum status status = gemm_grid_read(arena, diag, grid_path, &model->grid);
@@ -137,6 +138,8 @@ double gemm_model_s(const struct gemm_model *model, const struct kernel *kernel,
     double rate_frac = (has_step_data ? model->sustained_clock_frac : 1) * clock_frac;
     if (kernel->pass == PASS_BACKWARD && has_step_data)
         rate_frac *= model->backward_frac;
+    if (kernel->product == PRODUCT_FLOAT8_ROWWISE)
+        rate_frac *= model->rowwise_frac;
     parts.compute_s /= rate_frac;
     if (is_memory_bound)
         *is_memory_bound = parts.memory_s > parts.compute_s;

@@ -14,8 +14,9 @@
  * on), r is of the arithmetic alone and memory runs at stream_frac.
  *
  * Sustained (a training step): the burst, never faster than the best shape anybody listed
- * (ceiling_flop_per_s), then its compute part slowed by the layout of gradients (backward_frac) and
- * by the clock (sustained_clock_frac · clock_frac). Time bound by memory or by the launch keeps its
+ * (ceiling_flop_per_s), then its compute part slowed by the layout of gradients (backward_frac), by
+ * the kernel that takes scales of rows (rowwise_frac) and by the clock (sustained_clock_frac ·
+ * clock_frac). Time bound by memory or by the launch keeps its
  * speed. fp32 is its burst: the three figures were measured in 16 bits, none in fp32.
  *
  * A GPU without a grid borrows one of its architecture: r is of the grid's GPU, basis of its own
@@ -51,6 +52,7 @@ struct gemm_spec {
     double kernel_floor_s; /* shortest kernel; 0: the grid's */
     double ceiling_frac;   /* best shape listed, share of the dense peak; 0: none */
     double backward_frac;  /* rate of gradient layouts; 0 counts as 1 */
+    double rowwise_frac;   /* rate of float8 products with scales of rows; 0 counts as 1 */
     double stream_frac;    /* of the peak of HBM, reached by streaming kernels; 0 counts as 1 */
     double sustained_clock_frac; /* 0 counts as 1 */
 };

@@ -29,6 +29,7 @@ static enum status build_gemm(struct arena *arena, struct config *config, const 
     const struct gpu_gemm *gemm = &from->gemm;
     const char *at = arena_printf(config->arena, "%s%sgemm.grid", path, path[0] ? "." : "");
     gpu->gemm_backward_frac = gemm->backward_frac;
+    gpu->gemm_rowwise_frac = gemm->rowwise_frac;
     if (gemm->grid == NULL) {
         gpu->gemm_efficiency = gemm_curve(arena, gemm);
         if (gpu->gemm_efficiency)
@@ -50,6 +51,7 @@ static enum status build_gemm(struct arena *arena, struct config *config, const 
                              .kernel_floor_s = from->launch.kernel_floor_s,
                              .ceiling_frac = gemm->ceiling_frac,
                              .backward_frac = gemm->backward_frac,
+                             .rowwise_frac = gemm->rowwise_frac,
                              .stream_frac = gpu->hbm_share[KERNEL_GEMM][IMPL_HAND][PASS_FORWARD],
                              .sustained_clock_frac = from->clock.sustained_frac};
     for (int i = 0; i < DTYPE_COUNT; i++)
@@ -151,9 +153,11 @@ static struct bound curve_bound(const struct gpu *gpu, const struct kernel *kern
                     (gpu->hbm_bytes_per_s * gpu->hbm_share[KERNEL_GEMM][IMPL_HAND][kernel->pass])};
     if (kernel->flop > 0) {
         double share = curve_at(gpu->gemm_efficiency, kernel->flop);
-        double layout_frac = kernel->pass == PASS_BACKWARD ? gpu->gemm_backward_frac : 1;
+        double kernel_frac = kernel->pass == PASS_BACKWARD ? gpu->gemm_backward_frac : 1;
+        if (kernel->product == PRODUCT_FLOAT8_ROWWISE)
+            kernel_frac *= gpu->gemm_rowwise_frac;
         bound.compute_s =
-            kernel->flop / (gpu->peak_flop_per_s[kernel->dtype] * share * layout_frac * clock_frac);
+            kernel->flop / (gpu->peak_flop_per_s[kernel->dtype] * share * kernel_frac * clock_frac);
     }
     bound.compute_s = fmax(bound.compute_s, gpu->kernel_floor_s);
     return bound;

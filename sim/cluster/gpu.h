@@ -78,6 +78,7 @@ struct gpu {
     struct attention_model *attention;
     struct gemm_model *gemm;       /* NULL: the curve below */
     struct curve *gemm_efficiency; /* share of the dense peak over FLOP */
+    double gemm_rowwise_frac;      /* with the curve: of float8 products with scales of rows */
     double gemm_backward_frac;     /* with the curve: rate of gradient GEMMs to forward's */
     enum gpu_basis_word basis[GPU_PART_COUNT];
     double price_low_usd_per_h, price_high_usd_per_h; /* 0: not known */

@@ -52,6 +52,7 @@ struct gpu_gemm {
     struct config_list points; /* struct gpu_point */
     double ceiling_frac;       /* 0: none */
     double backward_frac;
+    double rowwise_frac;
     const char *source;
 };
 

@@ -191,6 +191,13 @@ static const struct field gemm_fields[] = {
      .help = "best shape ever listed, as a share of the dense peak; absent: none"},
     FIELD_SHARE(struct gpu_gemm, backward_frac, "backward_frac",
                 "rate of gradient GEMMs as a share of the forward one"),
+    {.key = "rowwise_frac",
+     .kind = FIELD_REAL,
+     .offset = offsetof(struct gpu_gemm, rowwise_frac),
+     .default_text = "1",
+     .min = 0.001,
+     .max = 1,
+     .help = "rate of float8 GEMMs with scales of rows, as a share of those with one scale"},
     FIELD_SOURCE(struct gpu_gemm),
     {0}};
 static const struct field_table gemm_table = {.name = "gemm",

@@ -13,120 +13,6 @@ void block_activation(struct block *block, struct kernel_sink *sink, enum fusion
     emit_op(sink, block->activation_mode, op, name, (struct fusion_size){.elements = elements});
 }
 
-/* ---- linear layers ------------------------------------------------------------------------ */
-
-/* Dynamic scaling of one operand to float8. */
-/* A rank casts what it then gives to the others. */
-static double cast_share(const struct block *block, const struct linear *linear, bool is_input)
-{
-    const bool is_exchanged = is_input != linear->is_row_parallel;
-    return is_exchanged && exchanges_float8(block->shape) ? (double)tensor_ranks(block->shape)
-                                                          : 1.0;
-}
-
-static void cast_fp8(struct block *block, struct kernel_sink *sink, const char *name,
-                     const char *suffix, double elements)
-{
-    bool is_rowwise = block->shape->float8 == FLOAT8_ROWWISE;
-    block_op(block, sink, is_rowwise ? FUSION_FP8_ROWWISE : FUSION_FP8_TENSORWISE,
-             join_names(block->arena, name, suffix), elements);
-}
-
-void linear_forward(struct block *block, const struct linear *linear)
-{
-    bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
-    if (is_fp8) {
-        double inputs = (double)linear->inputs;
-        if (!linear->shares_input || block->mode != FUSION_COMPILED)
-            cast_fp8(block, &block->forward, linear->name, ".input",
-                     (double)linear->tokens * inputs / cast_share(block, linear, true));
-        cast_fp8(block, &block->forward, linear->name, ".weight", (double)linear->outputs * inputs);
-    }
-    lora_dequantize(block, &block->forward, linear);
-    emit_gemm(
-        &block->forward, linear->name,
-        (struct gemm_shape){
-            .m = linear->tokens, .n = linear->outputs, .k = linear->inputs, .is_fp8 = is_fp8});
-    lora_forward(block, linear);
-}
-
-/*
- * Float8: the gradient, the weight and the input are cast again, as their other dimension is the
- * inner one now; with a scale a row the gradient needs both directions.
- */
-static void cast_fp8_grads(struct block *block, const struct linear *linear)
-{
-    double tokens = (double)linear->tokens, outputs = (double)linear->outputs;
-    double inputs = (double)linear->inputs;
-    struct kernel_sink *sink = &block->backward;
-    cast_fp8(block, sink, linear->name, ".output_grad",
-             tokens * outputs / cast_share(block, linear, false));
-    if (block->shape->float8 == FLOAT8_ROWWISE)
-        cast_fp8(block, sink, linear->name, ".output_grad_t", tokens * outputs);
-    cast_fp8(block, sink, linear->name, ".weight", outputs * inputs);
-    if (!linear->shares_input || block->mode != FUSION_COMPILED)
-        cast_fp8(block, sink, linear->name, ".input", tokens * inputs);
-}
-
-/* Megatron's column-parallel layer gathers its input again and reduces its gradient by itself. */
-static int32_t exchange_of_layer(struct block *block, const struct linear *linear, bool is_gather)
-{
-    const double elements = (double)linear->tokens * (double)linear->inputs;
-    struct kernel_sink *sink = &block->backward;
-    if (!exchanges_by_layer(block->shape) || linear->is_row_parallel)
-        return -1;
-    if (!is_gather)
-        return exchange_enter_backward(
-            sink, block->shape,
-            (struct exchanged){.name = join_names(block->arena, linear->name, ".input_grad.reduce"),
-                               .elements = elements});
-    if (!linear_keeps_input(block, linear))
-        return -1;
-    return exchange_enter(
-        sink, block->shape,
-        (struct exchanged){.name = join_names(block->arena, linear->name, ".input.gather"),
-                           .elements = elements});
-}
-
-static void weight_backward(struct block *block, const struct linear *linear)
-{
-    struct kernel_sink *sink = &block->backward;
-    emit_gemm(sink, join_names(block->arena, linear->name, ".weight_grad"),
-              (struct gemm_shape){.m = linear->outputs,
-                                  .n = linear->inputs,
-                                  .k = linear->tokens,
-                                  .is_fp8 = block->shape->float8 != FLOAT8_NONE});
-    if (linear->has_bias) {
-        struct fusion_size size = {.elements = (double)linear->tokens * (double)linear->outputs,
-                                   .weight_bytes =
-                                       (double)(block->element_bytes * linear->outputs)};
-        emit_op(sink, block->mode, FUSION_BIAS_GRAD,
-                join_names(block->arena, linear->name, ".bias_grad"), size);
-    }
-}
-
-void linear_backward(struct block *block, const struct linear *linear)
-{
-    struct kernel_sink *sink = &block->backward;
-    bool is_fp8 = block->shape->float8 != FLOAT8_NONE;
-    if (is_fp8)
-        cast_fp8_grads(block, linear);
-    lora_backward(block, linear);
-    lora_dequantize(block, sink, linear);
-    const int32_t gather = exchange_of_layer(block, linear, true);
-    emit_gemm(
-        sink, join_names(block->arena, linear->name, ".input_grad"),
-        (struct gemm_shape){
-            .m = linear->tokens, .n = linear->inputs, .k = linear->outputs, .is_fp8 = is_fp8});
-    exchange_beside(sink, gather);
-    const int32_t reduce = exchange_of_layer(block, linear, false);
-    if (lora_is_on(block->shape))
-        lora_sum_gradients(block, linear);
-    else
-        weight_backward(block, linear);
-    exchange_beside(sink, reduce);
-}
-
 /* ---- norms and residuals ------------------------------------------------------------------ */
 
 /* The kernels from `begin` on are those of a part. */
@@ -215,6 +101,11 @@ bool part_is_async(const struct block *block)
     return block->shape->tensor_parallel.is_async;
 }
 
+bool part_gathers_beside(const struct block *block)
+{
+    return part_is_async(block) && !float8_is_rowwise(block->shape);
+}
+
 /* What is gathered is a byte an element where casts come first. */
 static struct exchanged exchanged_of(struct block *block, const char *what, bool is_gathered)
 {
@@ -222,7 +113,8 @@ static struct exchanged exchanged_of(struct block *block, const char *what, bool
     return (struct exchanged){.name = part_name(block, what),
                               .elements = part_elements(block) /
                                           (is_narrow ? (double)block->element_bytes : 1.0),
-                              .is_piped = part_is_async(block)};
+                              .is_piped = is_gathered ? part_gathers_beside(block)
+                                                      : part_is_async(block)};
 }
 
 int32_t part_enter(struct block *block)
@@ -254,7 +146,7 @@ void part_write_backward(struct block *block, const struct linear *linear)
     const int32_t gather = exchange_leave_backward(&block->backward, block->shape,
                                                    exchanged_of(block, "output_grad.gather", true));
     linear_backward(block, linear);
-    if (part_is_async(block))
+    if (part_gathers_beside(block))
         exchange_beside_product(&block->backward, gather);
 }
 
@@ -455,7 +347,10 @@ static void add_param(void *context, const char *name, int64_t rows, int64_t res
 {
     struct block *block = context;
     *ARENA_PUSH(block->arena, &block->params) =
-        (struct param){.name = name, .dim0 = rows, .rest = rest};
+        (struct param){.name = name,
+                       .dim0 = rows,
+                       .rest = rest,
+                       .is_float8 = block->shape->gathers_float8 && rest > 1};
     block->kind->numel += rows * rest;
 }
 

@@ -57,10 +57,22 @@ struct linear {
     int64_t outputs, inputs, tokens;
     bool has_bias;
     bool shares_input; /* the linear before it reads the same tensor: one float8 cast if compiled */
-    bool is_row_parallel; /* it writes the part's output */
+    bool is_row_parallel;   /* it writes the part's output */
+    bool follows_attention; /* what it reads is written by attention: nothing fuses with that */
 };
 void linear_forward(struct block *block, const struct linear *linear);
 void linear_backward(struct block *block, const struct linear *linear);
+
+/* float8.c: casts around a linear layer's products, and what these are. */
+struct float8_products {
+    enum product forward, input_grad, weight_grad;
+};
+bool float8_is_rowwise(const struct train_shape *shape);
+struct float8_products float8_products(const struct train_shape *shape);
+void float8_forward(struct block *block, const struct linear *linear);
+void float8_backward(struct block *block, const struct linear *linear);
+void float8_after_input_grad(struct block *block, const struct linear *linear);
+void float8_after_weight_grad(struct block *block, const struct linear *linear);
 
 /* lora.c: what adapters add to a linear layer, and what freezing takes away. */
 bool lora_is_on(const struct train_shape *shape);
@@ -99,8 +111,10 @@ int32_t part_enter(struct block *block);
 void part_write(struct block *block, const struct linear *linear);
 void part_write_backward(struct block *block, const struct linear *linear);
 void part_enter_backward(struct block *block, int reader_count);
-/* Whether exchanges run beside products. */
+/* Whether exchanges run beside products; gathers too? Not those whose readers want scales of rows:
+   inductor does not find the pattern (pytorch issue 149990). */
 bool part_is_async(const struct block *block);
+bool part_gathers_beside(const struct block *block);
 
 /* q, k, v → context → o. */
 struct attention_part {

@@ -62,6 +62,7 @@ static struct linear output_linear(const struct block *block, const struct atten
 {
     struct linear linear = linear_of("o_proj", block->net->h, block->net->context, part->tokens);
     linear.is_row_parallel = true;
+    linear.follows_attention = true;
     linear.has_bias = block->net->traits.has_o_bias && !part->is_cross;
     return linear;
 }
@@ -274,7 +275,7 @@ void attention_forward(struct block *block, const struct attention_part *part)
     const int32_t gather = part_enter(block);
     for (int i = 0; i < count; i++)
         linear_forward(block, &linears[i]);
-    if (part_is_async(block))
+    if (part_gathers_beside(block))
         exchange_beside(&block->forward, gather);
     if (!part->is_cross) {
         latent_norms(block, &block->forward);

@@ -10,7 +10,8 @@
  *   Llama-3-8B block is 0.27 of its products. Compiled it always does: the backward graph holds
  * what its gradients depend on and no more. Reentrant checkpoints run to the end.
  * - selective by operation: the input, the outputs of every second linear layer (the first, third,
- *   ... of the block; never the router) and the fused attention's output stay; the rest runs again.
+ *   ... of the block; never the router) and the fused attention's output stay; the rest runs again,
+ *   but for casts to float8 that only products which stay had read.
  *   Eager keeps them as they come; compiled only those that the backward reads (a node that must be
  *   saved is saved where it is in the cut: torch/_functorch/partitioners.py, solve_min_cut), so not
  *   the output of down.
@@ -186,10 +187,31 @@ static void run_again(struct block *block, struct rerun *rerun, int32_t index)
     *ARENA_PUSH(block->arena, list) = kernel;
 }
 
+/* Whether a cast to float8 is for a product that runs again; `linear_count` products come before. */
+static bool casts_for_rerun(const struct block *block, int32_t index, int32_t linear_count)
+{
+    const struct kernel_list *list = &block->kind->forward;
+    const enum operand operand = list->items[index].operand;
+    bool has_passed = false;
+    for (int32_t i = index + 1; i < rerun_count(block); i++) {
+        if (!is_linear(&list->items[i])) {
+            if (has_passed && list->items[i].operand == operand)
+                return false;
+            continue;
+        }
+        if (linear_count++ % 2 != 0)
+            return true;
+        has_passed = true;
+        if (operand == OPERAND_WEIGHT)
+            return false;
+    }
+    return false;
+}
+
 static int64_t select_operations(struct block *block, double *kept_flop)
 {
     struct module_kind *kind = block->kind;
-    bool is_fused = block->attention != ATTENTION_EAGER;
+    bool keeps_attention = block->attention != ATTENTION_EAGER && !block->shape->reruns_attention;
     int64_t bytes = 0;
     int32_t linear_count = 0;
     struct rerun rerun = {.until = -1};
@@ -197,7 +219,7 @@ static int64_t select_operations(struct block *block, double *kept_flop)
     for (int32_t i = 0; i < kind->forward.count; i++) {
         const struct kernel *kernel = &kind->forward.items[i];
         const bool is_read = block->mode != FUSION_COMPILED || i < rerun_count(block);
-        bool is_kept = (is_fused && kernel->kind == KERNEL_ATTENTION) ||
+        bool is_kept = (keeps_attention && kernel->kind == KERNEL_ATTENTION) ||
                        (is_read && is_kept_exchange(block, kernel));
         if (is_kept && kernel->kind == KERNEL_EXCHANGE)
             bytes += block->hidden_bytes;
@@ -210,10 +232,11 @@ static int64_t select_operations(struct block *block, double *kept_flop)
         }
         if (i >= rerun_count(block))
             *kept_flop += kernel->kind == KERNEL_GEMM && !is_kept ? kernel->flop : 0.0;
-        else if (!is_kept)
+        else if (!is_kept && (kernel->operand == OPERAND_NONE ||
+                              casts_for_rerun(block, i, linear_count)))
             run_again(block, &rerun, i);
     }
-    if (is_fused) {
+    if (keeps_attention) {
         bytes += block->tokens * (block->net->context * block->element_bytes + 4 * block->net->a);
         *kept_flop += block->attention_flop;
     }
@@ -322,7 +345,7 @@ void block_memory(struct block *block)
         kind->forward_temp_bytes =
             larger(block->hidden_bytes + whole * (net->h + mlp_passing_width(block)),
                    passing - block->hidden_bytes);
-    if (exchanges_by_copy(block->shape) && !part_is_async(block)) {
+    if (exchanges_by_copy(block->shape) && !part_gathers_beside(block)) {
         kind->forward_temp_bytes += whole * net->h;
         kind->backward_temp_bytes += whole * net->h;
     }

@@ -46,13 +46,13 @@ static int mlp_linears(const struct block *block, const struct mlp *mlp,
     int count = 0;
     if (mlp->is_fused) {
         linears[count++] =
-            (struct linear){mlp->fused, 2 * mlp->f, h, tokens, mlp->has_bias, false, false};
+            (struct linear){mlp->fused, 2 * mlp->f, h, tokens, .has_bias = mlp->has_bias};
     } else {
         if (mlp->is_gated)
             linears[count++] =
-                (struct linear){mlp->gate, mlp->f, h, tokens, mlp->has_bias, false, false};
-        linears[count++] =
-            (struct linear){mlp->up, mlp->f, h, tokens, mlp->has_bias, mlp->is_gated, false};
+                (struct linear){mlp->gate, mlp->f, h, tokens, .has_bias = mlp->has_bias};
+        linears[count++] = (struct linear){
+            mlp->up, mlp->f, h, tokens, .has_bias = mlp->has_bias, .shares_input = mlp->is_gated};
     }
     linears[count++] = (struct linear){.name = mlp->down,
                                        .outputs = h,
@@ -77,7 +77,7 @@ static void one_forward(struct block *block, const struct mlp *mlp)
     const int32_t gather = part_enter(block);
     for (int i = 0; i < count - 1; i++)
         linear_forward(block, &linears[i]);
-    if (part_is_async(block))
+    if (part_gathers_beside(block))
         exchange_beside(&block->forward, gather);
     block_activation(block, &block->forward, activation_op(block, mlp->is_gated), mlp->activation,
                      (double)block->tokens * (double)mlp->f);

@@ -183,16 +183,46 @@ static const struct pass softmax_inductor_backward[] = {
     {                                                                                              \
         ".to_fp8", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .wide = 1, .once = 1                        \
     }
-static const struct pass fp8_eager[] = {{".abs", KERNEL_ELEMENTWISE, IMPL_EAGER, .narrow = 2},
-                                        {".amax", KERNEL_REDUCE, IMPL_EAGER, .narrow = 1},
-                                        FP8_CAST_EAGER,
-                                        END};
-static const struct pass fp8_tensorwise_inductor[] = {
-    {".amax", KERNEL_REDUCE, IMPL_INDUCTOR, .narrow = 1},
-    {".to_fp8", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .once = 1},
+#define FP8_EAGER                                                                                  \
+    {".abs", KERNEL_ELEMENTWISE, IMPL_EAGER, .narrow = 2},                                         \
+        {".amax", KERNEL_REDUCE, IMPL_EAGER, .narrow = 1}, FP8_CAST_EAGER
+#define FP8_TURN                                                                                   \
+    {                                                                                              \
+        ".turn", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .once = 2                                     \
+    }
+static const struct pass fp8_eager[] = {FP8_EAGER, END};
+static const struct pass fp8_eager_turned[] = {FP8_EAGER, FP8_TURN, END};
+static const struct pass fp8_eager_twice[] = {FP8_EAGER, FP8_EAGER, FP8_TURN, END};
+/* What is written turned is written in strides. */
+#define FP8_CAST(by, turned_bytes)                                                                 \
+    {                                                                                              \
+        ".to_fp8", KERNEL_ELEMENTWISE, (by), .narrow = 1, .once = 1 + (turned_bytes)               \
+    }
+#define FP8_AMAX                                                                                   \
+    {                                                                                              \
+        ".amax", KERNEL_REDUCE, IMPL_INDUCTOR, .narrow = 1                                         \
+    }
+static const struct pass fp8_tensorwise[] = {FP8_AMAX, FP8_CAST(IMPL_INDUCTOR, 0), END};
+static const struct pass fp8_tensorwise_turned[] = {FP8_CAST(IMPL_COMPOSITE, 0), END};
+static const struct pass fp8_tensorwise_both[] = {FP8_AMAX, FP8_CAST(IMPL_COMPOSITE, 1), END};
+static const struct pass fp8_turn[] = {FP8_TURN, END};
+static const struct pass fp8_rowwise[] = {FP8_CAST(IMPL_INDUCTOR, 0), END};
+static const struct pass fp8_rowwise_inside[] = {
+    {".to_fp8", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .once = 1}, END};
+static const struct pass fp8_rowwise_turned[] = {
+    ELEMENT(".turn", IMPL_COMPOSITE, 2),
+    {".turned.to_fp8", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .once = 1},
     END};
-static const struct pass fp8_rowwise_inductor[] = {
-    {".to_fp8", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .once = 1}, END};
+static const struct pass fp8_rowwise_both[] = {
+    {".to_fp8", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .narrow = 2, .once = 1},
+    {".turned.to_fp8", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 1, .once = 1},
+    END};
+/* Eager: the scales' product is a tensor in fp32, then the multiplication. */
+static const struct pass fp8_rescale_eager[] = {
+    {".scales", KERNEL_ELEMENTWISE, IMPL_EAGER, .wide = 1},
+    {".rescale", KERNEL_ELEMENTWISE, IMPL_EAGER, .narrow = 2, .wide = 1},
+    END};
+static const struct pass fp8_rescale[] = {ELEMENT(".rescale", IMPL_INDUCTOR, 2), END};
 
 static const struct pass copy_eager[] = {ELEMENT("", IMPL_COMPOSITE, 2), END};
 static const struct pass copy_inductor[] = {ELEMENT("", IMPL_INDUCTOR, 2), END};
@@ -247,12 +277,15 @@ static const struct cell table[FUSION_OP_COUNT][FUSION_MODE_COUNT] = {
     [FUSION_SCORES_DROPOUT] = {{dropout_eager, dropout_eager_backward},
                                {none, none},
                                {dropout_eager, dropout_eager_backward}},
-    [FUSION_FP8_TENSORWISE] = {{fp8_eager, fp8_eager},
-                               {fp8_tensorwise_inductor, fp8_tensorwise_inductor},
-                               {fp8_eager, fp8_eager}},
-    [FUSION_FP8_ROWWISE] = {{fp8_eager, fp8_eager},
-                            {fp8_rowwise_inductor, fp8_rowwise_inductor},
-                            {fp8_eager, fp8_eager}},
+    [FUSION_FP8_TENSORWISE] = {{fp8_eager, fp8_eager}, {fp8_tensorwise, fp8_tensorwise}, {fp8_eager, fp8_eager}},
+    [FUSION_FP8_TENSORWISE_TURNED] = {{fp8_eager_turned, fp8_eager_turned}, {fp8_tensorwise_turned, fp8_tensorwise_turned}, {fp8_eager_turned, fp8_eager_turned}},
+    [FUSION_FP8_TENSORWISE_BOTH] = {{fp8_eager_turned, fp8_eager_turned}, {fp8_tensorwise_both, fp8_tensorwise_both}, {fp8_eager_turned, fp8_eager_turned}},
+    [FUSION_FP8_TURN] = {{fp8_turn, fp8_turn}, {fp8_turn, fp8_turn}, {fp8_turn, fp8_turn}},
+    [FUSION_FP8_ROWWISE] = {{fp8_eager, fp8_eager}, {fp8_rowwise, fp8_rowwise}, {fp8_eager, fp8_eager}},
+    [FUSION_FP8_ROWWISE_INSIDE] = {{fp8_eager, fp8_eager}, {fp8_rowwise_inside, fp8_rowwise_inside}, {fp8_eager, fp8_eager}},
+    [FUSION_FP8_ROWWISE_TURNED] = {{fp8_eager_turned, fp8_eager_turned}, {fp8_rowwise_turned, fp8_rowwise_turned}, {fp8_eager_turned, fp8_eager_turned}},
+    [FUSION_FP8_ROWWISE_BOTH] = {{fp8_eager_twice, fp8_eager_twice}, {fp8_rowwise_both, fp8_rowwise_both}, {fp8_eager_twice, fp8_eager_twice}},
+    [FUSION_FP8_RESCALE] = {{fp8_rescale_eager, fp8_rescale_eager}, {fp8_rescale, fp8_rescale}, {fp8_rescale_eager, fp8_rescale_eager}},
     [FUSION_COPY] = {{copy_eager, copy_eager},
                      {copy_inductor, copy_inductor},
                      {copy_eager, copy_eager}},

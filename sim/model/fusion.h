@@ -38,8 +38,17 @@ enum fusion_op {
     FUSION_SOFTMAX,      /* in the compute dtype */
     FUSION_SOFTMAX_WIDE, /* in fp32, and back */
     FUSION_SCORES_DROPOUT,
-    FUSION_FP8_TENSORWISE, /* one scale a tensor: its largest element, then the cast */
-    FUSION_FP8_ROWWISE,    /* one scale a row, found and applied in one pass when compiled */
+    /* Float8, whose layouts float8.c explains. One scale a tensor: */
+    FUSION_FP8_TENSORWISE,        /* its largest element, then the cast */
+    FUSION_FP8_TENSORWISE_TURNED, /* the scale is known: cast to the other layout */
+    FUSION_FP8_TENSORWISE_BOTH,   /* largest element, then both layouts at once */
+    FUSION_FP8_TURN,              /* of a float8 tensor */
+    /* One scale a row: */
+    FUSION_FP8_ROWWISE,        /* found and applied in one pass when compiled */
+    FUSION_FP8_ROWWISE_INSIDE, /* in the kernel that makes the tensor */
+    FUSION_FP8_ROWWISE_TURNED, /* rows of the other layout: turned, then cast */
+    FUSION_FP8_ROWWISE_BOTH,   /* cast and turned at once, then what was turned is cast */
+    FUSION_FP8_RESCALE,        /* the product of two scales, put on a result */
     FUSION_COPY,           /* reorder in memory: heads apart, q, k, v together */
     FUSION_OP_COUNT
 };

@@ -74,6 +74,12 @@ enum attention_impl {
     ATTENTION_IMPL_COUNT
 };
 
+/* Which kernel multiplies: operands as they are, or float8 with scales. */
+enum product { PRODUCT_PLAIN, PRODUCT_FLOAT8, PRODUCT_FLOAT8_ROWWISE };
+
+/* What of the next product a kernel casts. */
+enum operand { OPERAND_NONE, OPERAND_INPUT, OPERAND_WEIGHT };
+
 struct kernel {
     const char *name; /* "q_proj", "rms_norm" */
     const char *part; /* of a block: "self_attn", "mlp", a norm's name; NULL: none (residuals) */
@@ -84,6 +90,8 @@ struct kernel {
     double bytes;
     int64_t m, n, k, batch;        /* GEMM shape; attention: m = n = sequence, k = head_dim,
                                       batch = b·heads; 0 for the others */
+    enum product product;          /* KERNEL_GEMM */
+    enum operand operand;          /* of a cast to float8 */
     enum kernel_impl impl;         /* memory-bound kinds */
     enum attention_impl attention; /* KERNEL_ATTENTION */
     bool is_causal;                /* KERNEL_ATTENTION: flop counts half */

@@ -30,7 +30,8 @@ void emit_gemm(struct kernel_sink *sink, const char *name, struct gemm_shape sha
     struct kernel *kernel = push(sink, name, KERNEL_GEMM);
     double rows = (double)shape.m, columns = (double)shape.n, inner = (double)shape.k;
     double output_bytes = (double)dtype_bytes(sink->dtype);
-    if (shape.is_fp8)
+    kernel->product = shape.product;
+    if (shape.product != PRODUCT_PLAIN)
         kernel->dtype = DTYPE_FP8;
     kernel->m = shape.m;
     kernel->n = shape.n;

@@ -25,7 +25,7 @@ struct gemm_shape {
     int64_t m, n, k;
     int64_t batch; /* 0: one */
     double flop;   /* 0: 2·batch·m·n·k */
-    bool is_fp8;
+    enum product product;
 };
 void emit_gemm(struct kernel_sink *sink, const char *name, struct gemm_shape shape);
 /* A memory-bound kernel. */

@@ -227,7 +227,7 @@ struct tensor_parallel_shape {
     bool is_async;     /* dtensor: exchanges run beside the products that feed on them */
 };
 enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
-enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE };
+enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE, FLOAT8_ROWWISE_GW_HP };
 struct train_shape {
     int64_t seq_len;
     int64_t decoder_seq_len;  /* encoder-decoder models; 0: seq_len */
@@ -236,6 +236,7 @@ struct train_shape {
     enum activation_checkpointing checkpointing;
     int64_t checkpoint_every;
     bool stops_early;  /* recompute ends with the last tensor that the backward reads */
+    bool reruns_attention; /* selective: fused attention is not kept either */
     bool is_reentrant; /* recompute's output stays until the backward of the block is over */
     enum attention_impl attention;
     bool checks_packing; /* each attention reads on the host whether sequences are packed */
@@ -253,6 +254,7 @@ struct train_shape {
     bool has_fused_kernels;     /* hand-fused norm, rotary, activation (Liger, Apex) */
     bool has_eager_activation;  /* of these not the activation (foak) */
     enum float8_recipe float8;  /* linear layers of the blocks in float8, dynamic scaling */
+    bool gathers_float8;        /* their weights are cast before they are gathered */
     bool has_cooperative_norms; /* norms need all SMs at once, but for norm_sm_margin */
     int64_t norm_sm_margin;
     struct lora_shape lora;
@@ -265,6 +267,7 @@ struct param {
     int64_t dim0, rest; /* rows, and elements a row: FSDP2 shards dim 0 */
     bool is_frozen;     /* no gradient, no optimizer state */
     bool is_packed;     /* frozen, and stored in 4 bits an element */
+    bool is_float8;     /* cast to float8 before it is gathered */
 };
 
 enum module_role { MODULE_EMBEDDING, MODULE_BLOCK, MODULE_NORM, MODULE_HEAD, MODULE_LOSS };

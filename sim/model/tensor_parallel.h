@@ -28,7 +28,8 @@
  *   (_functional_collectives.py, all_gather_tensor and reduce_scatter_tensor; torchtitan PR 437).
  * Async (_micro_pipeline_tp): gathers run beside the products that read them, reduce-scatters
  * beside the product that writes them, whose parts are then summed by a kernel
- *   (torch/distributed/_symmetric_memory); nothing is copied.
+ *   (torch/distributed/_symmetric_memory); nothing is copied. With rowwise float8 gathers are left
+ *   as they are (pytorch issue 149990).
  * - megatron (ColumnParallelLinear and RowParallelLinear of Megatron-LM, flash-attention,
  *   InternEvo): each column-parallel layer reduces the gradient of its input by itself, beside the
  *   product of its weight's gradient; with sequence parallelism T/t of the input is kept, and

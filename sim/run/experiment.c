@@ -320,6 +320,19 @@ static void check_compute_dtype(struct experiment *experiment)
     }
 }
 
+/* torchao's config.py: float8 all-gather only with one scale a tensor. */
+static void check_float8_gather(struct experiment *experiment)
+{
+    if (!experiment->fsdp.float8_all_gather)
+        return;
+    if (experiment->train.float8 != FLOAT8_TENSORWISE)
+        config_error(&experiment->config, "fsdp.float8_all_gather", "'train.float8: tensorwise'",
+                     "only weights with one scale a tensor are gathered in float8");
+    if (experiment->model_config.family == FAMILY_ABSTRACT)
+        config_error(&experiment->config, "fsdp.float8_all_gather", "a network",
+                     "an abstract model has no linear layers");
+}
+
 /* Compiled blocks are traced through their checkpoints, which reentrant ones do not allow. */
 static void check_reentrant(struct experiment *experiment)
 {
@@ -366,6 +379,7 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
 {
     struct config *config = &experiment->config;
     check_compute_dtype(experiment);
+    check_float8_gather(experiment);
     if (experiment->train.checkpointing.every > 1 &&
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
@@ -385,6 +399,11 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
         config_error(config, "train.activation_checkpointing.early_stop",
                      "it goes with a policy that recomputes: full, selective, per_child",
                      "'early_stop' means nothing without activation checkpointing");
+    if (!experiment->train.checkpointing.save_attention &&
+        experiment->train.checkpointing.policy != CHECKPOINT_SELECTIVE_OP)
+        config_error(config, "train.activation_checkpointing.save_attention",
+                     "it goes with 'policy: selective'",
+                     "only selective checkpointing keeps single operations");
     check_reentrant(experiment);
     loss_check(experiment);
     tensor_parallel_check(experiment);

@@ -54,7 +54,7 @@ struct loss_config {
 struct checkpointing_config {
     int policy; /* enum activation_checkpointing */
     int64_t every;
-    bool early_stop, reentrant, inside_unit;
+    bool early_stop, reentrant, inside_unit, save_attention;
 };
 
 struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */

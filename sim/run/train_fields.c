@@ -31,6 +31,7 @@ static const struct choice float8_choices[] = {
     {"none", FLOAT8_NONE, NULL},
     {"tensorwise", FLOAT8_TENSORWISE, "linear layers of the blocks, dynamic scaling by tensor"},
     {"rowwise", FLOAT8_ROWWISE, "dynamic scaling by row"},
+    {"rowwise_with_gw_hp", FLOAT8_ROWWISE_GW_HP, "by row; gradients of weights in param_dtype"},
     {0}};
 
 static const struct choice rotary_choices[] = {
@@ -66,6 +67,12 @@ static const struct field checkpointing_fields[] = {
      .help = "recompute ends with the last tensor that the backward reads, not with the block: "
              "torch.utils.checkpoint with use_reentrant=False, PyTorch 2.1 on; compiled blocks do "
              "so always"},
+    {.key = "save_attention",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct checkpointing_config, save_attention),
+     .default_text = "true",
+     .help = "selective: false: attention runs again as well, as torchtitan's list of kept "
+             "operations made cuDNN's do until December 2025"},
     {.key = "reentrant",
      .kind = FIELD_BOOL,
      .offset = offsetof(struct checkpointing_config, reentrant),

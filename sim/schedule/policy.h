@@ -60,6 +60,7 @@ struct fsdp_config {
     int64_t forward_prefetch;      /* units; fsdp1: 0, 1 */
     int64_t backward_prefetch;     /* fsdp1: enum backward_prefetch; fsdp2: units, < 0: default */
     bool unshard_in_backward;      /* fsdp2: of embeddings */
+    bool float8_all_gather;        /* fsdp2: weights of float8 layers are gathered in float8 */
     int sharding_strategy;         /* fsdp1, as the two below */
     bool limit_all_gathers;
     bool use_orig_params;

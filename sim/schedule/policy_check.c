@@ -114,6 +114,8 @@ static const struct {
     {"fsdp.backward_prefetch", FOR_FSDP2 | FOR_FSDP1,
      "it belongs to fsdp2 and fsdp1; zero3 has 'zero.prefetch_bucket_size'"},
     {"fsdp.unshard_in_backward", FOR_FSDP2, "it belongs to 'api: fsdp2'"},
+    {"fsdp.float8_all_gather", FOR_FSDP2,
+     "it belongs to 'api: fsdp2'; torchao casts weights one by one"},
     {"fsdp.sharding_strategy", FOR_FSDP1,
      "it belongs to 'api: fsdp1'; with fsdp2 say 'reshard_after_forward'"},
     {"fsdp.limit_all_gathers", FOR_FSDP1,

@@ -179,6 +179,12 @@ static const struct field fsdp_fields[] = {
      .default_text = "true",
      .help = "fsdp2: false: the embedding, whose backward needs no weights, is not gathered for it "
              "(set_unshard_in_backward)"},
+    {.key = "float8_all_gather",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct fsdp_config, float8_all_gather),
+     .default_text = "false",
+     .help = "fsdp2: weights of 'float8: tensorwise' layers are cast before they are gathered "
+             "(torchao's enable_fsdp_float8_all_gather)"},
     {.key = "limit_all_gathers",
      .kind = FIELD_BOOL,
      .offset = offsetof(struct fsdp_config, limit_all_gathers),
