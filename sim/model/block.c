@@ -110,11 +110,10 @@ bool part_gathers_beside(const struct block *block)
 static struct exchanged exchanged_of(struct block *block, const char *what, bool is_gathered)
 {
     const bool is_narrow = is_gathered && exchanges_float8(block->shape);
-    return (struct exchanged){.name = part_name(block, what),
-                              .elements = part_elements(block) /
-                                          (is_narrow ? (double)block->element_bytes : 1.0),
-                              .is_piped = is_gathered ? part_gathers_beside(block)
-                                                      : part_is_async(block)};
+    return (struct exchanged){
+        .name = part_name(block, what),
+        .elements = part_elements(block) / (is_narrow ? (double)block->element_bytes : 1.0),
+        .is_piped = is_gathered ? part_gathers_beside(block) : part_is_async(block)};
 }
 
 int32_t part_enter(struct block *block)

@@ -187,7 +187,8 @@ static void run_again(struct block *block, struct rerun *rerun, int32_t index)
     *ARENA_PUSH(block->arena, list) = kernel;
 }
 
-/* Whether a cast to float8 is for a product that runs again; `linear_count` products come before. */
+/* Whether a cast to float8 is for a product that runs again; `linear_count` products come before.
+ */
 static bool casts_for_rerun(const struct block *block, int32_t index, int32_t linear_count)
 {
     const struct kernel_list *list = &block->kind->forward;
@@ -232,8 +233,8 @@ static int64_t select_operations(struct block *block, double *kept_flop)
         }
         if (i >= rerun_count(block))
             *kept_flop += kernel->kind == KERNEL_GEMM && !is_kept ? kernel->flop : 0.0;
-        else if (!is_kept && (kernel->operand == OPERAND_NONE ||
-                              casts_for_rerun(block, i, linear_count)))
+        else if (!is_kept &&
+                 (kernel->operand == OPERAND_NONE || casts_for_rerun(block, i, linear_count)))
             run_again(block, &rerun, i);
     }
     if (keeps_attention) {

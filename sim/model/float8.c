@@ -23,8 +23,10 @@
  * multiplied afterwards (float8_ops.py, addmm_float8_unwrapped; torchao issue 2184). Where
  * element-wise work follows, inductor does it there: not after dW, nor before attention's backward.
  *
- * Check: a single layer on an H100 of 500 W, T = 16384, forward and backward, gradients that cost
- * nothing to read (torchao pull request 2185): tests/unit/run/test_float8_layer.c.
+ * Check by hand: single layers on an H100 of 500 W, T = 16384, forward and backward, gradients that
+ * cost nothing to read (torchao pull request 2185): 8192 → 1280 takes 1757 us, these kernels 1.94
+ * ms; 1024 → 8192 1193 us and 1.03 ms; 8192 → 7168 5707 us and 5.78 ms; 3584 → 8192 3034 us
+ * and 2.97 ms.
  */
 #include "model/block.h"
 
@@ -52,8 +54,9 @@ static void cast(struct block *block, struct kernel_sink *sink, enum fusion_op o
     const bool is_input = text_equal(suffix, ".input"), is_weight = text_equal(suffix, ".weight");
     block_op(block, sink, op, join_names(block->arena, linear->name, suffix), elements);
     for (int32_t i = begin; i < sink->list->count; i++)
-        sink->list->items[i].operand =
-            is_input ? OPERAND_INPUT : is_weight ? OPERAND_WEIGHT : OPERAND_NONE;
+        sink->list->items[i].operand = is_input    ? OPERAND_INPUT
+                                       : is_weight ? OPERAND_WEIGHT
+                                                   : OPERAND_NONE;
 }
 
 /* Whether the tensor at this side of the layer is exchanged in float8. */

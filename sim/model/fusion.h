@@ -49,7 +49,7 @@ enum fusion_op {
     FUSION_FP8_ROWWISE_TURNED, /* rows of the other layout: turned, then cast */
     FUSION_FP8_ROWWISE_BOTH,   /* cast and turned at once, then what was turned is cast */
     FUSION_FP8_RESCALE,        /* the product of two scales, put on a result */
-    FUSION_COPY,           /* reorder in memory: heads apart, q, k, v together */
+    FUSION_COPY,               /* reorder in memory: heads apart, q, k, v together */
     FUSION_OP_COUNT
 };
 

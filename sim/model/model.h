@@ -235,9 +235,9 @@ struct train_shape {
     enum dtype compute_dtype; /* param_dtype of mixed precision */
     enum activation_checkpointing checkpointing;
     int64_t checkpoint_every;
-    bool stops_early;  /* recompute ends with the last tensor that the backward reads */
+    bool stops_early;      /* recompute ends with the last tensor that the backward reads */
     bool reruns_attention; /* selective: fused attention is not kept either */
-    bool is_reentrant; /* recompute's output stays until the backward of the block is over */
+    bool is_reentrant;     /* recompute's output stays until the backward of the block is over */
     enum attention_impl attention;
     bool checks_packing; /* each attention reads on the host whether sequences are packed */
     enum loss_impl loss;

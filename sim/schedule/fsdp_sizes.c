@@ -12,11 +12,11 @@
  * whole on every GPU under FSDP1 (attributes of bitsandbytes' parameter) and sharded and gathered
  * with the weight under FSDP2 (torchao's NF4Tensor).
  *
- * With fsdp.float8_all_gather a weight of the blocks' linear layers is cast on its shard and gathered
- * as a byte an element, which is half an element of param_dtype (torchao/float8/fsdp_utils.py,
- * WeightWithDynamicFloat8CastTensor). The scales of all of them come from one pass over the shards
- * and one small all-reduce after the optimizer's step (precompute_float8_dynamic_scale_for_fsdp),
- * which is left out: 4 bytes a parameter of a shard.
+ * With fsdp.float8_all_gather a weight of the blocks' linear layers is cast on its shard and
+ * gathered as a byte an element, which is half an element of param_dtype
+ * (torchao/float8/fsdp_utils.py, WeightWithDynamicFloat8CastTensor). The scales of all of them come
+ * from one pass over the shards and one small all-reduce after the optimizer's step
+ * (precompute_float8_dynamic_scale_for_fsdp), which is left out: 4 bytes a parameter of a shard.
  *
  * Example, Llama-2-7B, rank 8 on q and v, 8 GPUs, bf16: a block gathers 202,514,432 elements and
  * FSDP2 reduces 131,072 of them.

@@ -147,8 +147,10 @@ static void test_sustained(void)
     const char *path = GRIDS "h100-sxm5-80gb.grid";
     if (!CHECK_TRUE(fixture_read(&fixture, path)))
         return;
-    const struct gemm_spec spec = {
-        .ceiling_frac = 0.8025, .backward_frac = 0.89, .sustained_clock_frac = 0.88};
+    const struct gemm_spec spec = {.ceiling_frac = 0.8025,
+                                   .backward_frac = 0.89,
+                                   .rowwise_frac = 0.95,
+                                   .sustained_clock_frac = 0.88};
     struct gemm_model *model = model_of(&fixture, path, &spec);
     struct kernel kernel = {
         .kind = KERNEL_GEMM, .dtype = DTYPE_BF16, .m = 8192, .n = 14336, .k = 4096};
@@ -161,6 +163,10 @@ static void test_sustained(void)
     /* The floor is some 0.2 % of it. */
     CHECK_NEAR(gemm_model_s(model, &kernel, 0.8, NULL), time_s / 0.8, 2e-3);
     kernel.pass = PASS_BACKWARD;
+    CHECK_NEAR(gemm_model_s(model, &kernel, 1, NULL), time_s / 0.89, 2e-3);
+    kernel.product = PRODUCT_FLOAT8_ROWWISE;
+    CHECK_NEAR(gemm_model_s(model, &kernel, 1, NULL), time_s / (0.89 * 0.95), 2e-3);
+    kernel.product = PRODUCT_FLOAT8;
     CHECK_NEAR(gemm_model_s(model, &kernel, 1, NULL), time_s / 0.89, 2e-3);
     /* One row times a matrix of 134 MB, which must be read: no clock helps. */
     kernel =

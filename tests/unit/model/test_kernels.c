@@ -1,4 +1,4 @@
-/* Kernels of other blocks than Llama's: eager attention, experts, latent heads, windows, float8. */
+/* Kernels of other blocks than Llama's: eager attention, experts, latent heads, windows. */
 #include <stddef.h>
 #include <string.h>
 
@@ -149,38 +149,6 @@ static void test_windows(void)
     arena_release(&arena);
 }
 
-/*
- * Float8 with one scale a tensor, compiled: each product in fp8; q, k, v share the cast of their
- * input, and so do gate and up. Largest element reads 2 bytes, cast reads 2 and writes 1.
- */
-static void test_float8(void)
-{
-    struct arena arena = {0};
-    struct model_config config = fixture_small();
-    struct train_shape shape = fixture_shape(128, 2);
-    shape.is_compiled = true;
-    shape.float8 = FLOAT8_TENSORWISE;
-    const struct module_kind *block =
-        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    const struct kernel *up = fixture_kernel(&block->forward, "up_proj");
-    CHECK_INT(up->dtype, DTYPE_FP8);
-    /* operands 1 byte, output 2 */
-    CHECK_NEAR(up->bytes, 256.0 * 96 + 96 * 160 + 2 * 256 * 160, 1e-15);
-    CHECK_INT(fixture_kernel(&block->backward, "up_proj.weight_grad")->dtype, DTYPE_FP8);
-    CHECK_INT(fixture_kernel(&block->forward, "attention")->dtype, DTYPE_BF16);
-    CHECK_INT(count_named(&block->forward, ".input.to_fp8"), 4);
-    CHECK_INT(count_named(&block->forward, ".weight.amax"), 7);
-    CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.input.amax")->bytes, 2.0 * 256 * 96, 1e-15);
-    CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.input.to_fp8")->bytes, 3.0 * 256 * 96,
-               1e-15);
-    CHECK_INT(count_named(&block->backward, ".output_grad.to_fp8"), 7);
-    shape.float8 = FLOAT8_ROWWISE;
-    block = fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    CHECK_INT(count_named(&block->forward, ".amax"), 0);
-    CHECK_INT(count_named(&block->backward, ".output_grad_t.to_fp8"), 7);
-    arena_release(&arena);
-}
-
 /* An encoder sees all pairs; T5 has no fused attention, two lengths, and cross products between. */
 static void test_encoders(void)
 {
@@ -262,7 +230,6 @@ const struct check_case kernels_cases[] = {{"eager attention", test_eager_attent
                                            {"experts", test_experts},
                                            {"latent attention", test_latent_attention},
                                            {"windows", test_windows},
-                                           {"float8", test_float8},
                                            {"encoders", test_encoders},
                                            {"arrangements", test_arrangements},
                                            {"sequence bounds", test_sequence_bounds},

@@ -61,6 +61,13 @@ static void test_unbuilt(void)
         {TWO_BLOCKS,
          "train.activation_checkpointing={policy: selective, every: 2}",
          {"'every' means nothing", "policy: full"}},
+        {TWO_BLOCKS,
+         "train.activation_checkpointing={policy: full, save_attention: false}",
+         {"keeps single operations", "policy: selective"}},
+        {TWO_BLOCKS,
+         "cluster=dgx-h100; train.float8=rowwise; fsdp.float8_all_gather=true",
+         {"one scale a tensor", "float8: tensorwise"}},
+        {"worked-examples/units-3", "fsdp.float8_all_gather=true", {"float8"}},
         {TWO_BLOCKS, "mesh.pp=2", {"'pp: 2' cannot be simulated yet"}},
         {TWO_BLOCKS, "simulate.ideal=[host, lag]", {"'lag'", "latency"}},
     };

@@ -37,6 +37,7 @@ int main(int argc, char **argv)
                                          {"fsdp1", fsdp1_cases},
                                          {"fsdp1_played", fsdp1_played_cases},
                                          {"lora", lora_cases},
+                                         {"float8_gather", float8_gather_cases},
                                          {"ddp", ddp_cases},
                                          {"zero", zero_cases},
                                          {"zero blocking", zero_blocking_cases},

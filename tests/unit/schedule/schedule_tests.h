@@ -32,7 +32,7 @@ extern const struct check_case policy_cases[];
 extern const struct check_case optimizer_cases[];
 extern const struct check_case fsdp1_cases[];
 extern const struct check_case fsdp1_played_cases[];
-extern const struct check_case lora_cases[];
+extern const struct check_case lora_cases[], float8_gather_cases[];
 extern const struct check_case ddp_cases[];
 extern const struct check_case zero_cases[];
 extern const struct check_case zero_blocking_cases[];

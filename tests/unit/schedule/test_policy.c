@@ -30,6 +30,9 @@ static const struct {
     {"fsdp={api: ddp, backward_prefetch: 2}", "'backward_prefetch' means nothing for 'api: ddp'"},
     {"fsdp={api: fsdp1, unshard_in_backward: false}",
      "'unshard_in_backward' means nothing for 'api: fsdp1'"},
+    {"fsdp={api: fsdp1, float8_all_gather: true}; train.float8=tensorwise; cluster=dgx-h100; "
+     "gpus_per_node=2",
+     "'float8_all_gather' means nothing for 'api: fsdp1'"},
     {"fsdp={api: ddp, requires_gradient_sync: last}",
      "'requires_gradient_sync' means nothing for 'api: ddp'"},
     {"fsdp={api: fsdp1, reshard_after_backward: last}",
