@@ -209,6 +209,14 @@ static bool casts_for_rerun(const struct block *block, int32_t index, int32_t li
     return false;
 }
 
+/* What is not kept and that something before the end of the rerun reads. */
+static bool is_rerun(const struct block *block, int32_t index, int32_t linear_count)
+{
+    const struct kernel *kernel = &block->kind->forward.items[index];
+    return index < rerun_count(block) &&
+           (kernel->operand == OPERAND_NONE || casts_for_rerun(block, index, linear_count));
+}
+
 static int64_t select_operations(struct block *block, double *kept_flop)
 {
     struct module_kind *kind = block->kind;
@@ -231,11 +239,12 @@ static int64_t select_operations(struct block *block, double *kept_flop)
                 *kept_flop += kernel->flop;
             }
         }
-        if (i >= rerun_count(block))
-            *kept_flop += kernel->kind == KERNEL_GEMM && !is_kept ? kernel->flop : 0.0;
-        else if (!is_kept &&
-                 (kernel->operand == OPERAND_NONE || casts_for_rerun(block, i, linear_count)))
+        if (is_kept)
+            continue;
+        if (is_rerun(block, i, linear_count))
             run_again(block, &rerun, i);
+        else if (i >= rerun_count(block) && kernel->kind == KERNEL_GEMM)
+            *kept_flop += kernel->flop;
     }
     if (keeps_attention) {
         bytes += block->tokens * (block->net->context * block->element_bytes + 4 * block->net->a);
