@@ -9,6 +9,7 @@ extern const struct check_case gemm_cases[];
 extern const struct check_case gpu_cases[];
 extern const struct check_case group_cases[];
 extern const struct check_case holdout_cases[];
+extern const struct check_case host_cost_cases[];
 extern const struct check_case import_cases[];
 extern const struct check_case import_ring_cases[];
 extern const struct check_case import_table_cases[];

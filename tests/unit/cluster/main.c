@@ -9,6 +9,7 @@ int main(int argc, char **argv)
                                          {"gpu", gpu_cases},
                                          {"group", group_cases},
                                          {"holdout", holdout_cases},
+                                         {"host cost", host_cost_cases},
                                          {"import", import_cases},
                                          {"import rings", import_ring_cases},
                                          {"import tables", import_table_cases},
