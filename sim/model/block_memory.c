@@ -143,24 +143,6 @@ static int32_t rerun_count(const struct block *block)
     return stops_early ? block->needed_end : block->kind->forward.count;
 }
 
-/* FLOP of the products from kernel `begin` on. */
-static double product_flop(const struct kernel_list *list, int32_t begin)
-{
-    double flop = 0.0;
-    for (int32_t i = begin; i < list->count; i++)
-        if (list->items[i].kind == KERNEL_GEMM)
-            flop += list->items[i].flop;
-    return flop;
-}
-
-static double rerun_all(struct block *block)
-{
-    struct module_kind *kind = block->kind;
-    kind->recompute = kind->forward;
-    kind->recompute.count = rerun_count(block);
-    return product_flop(&kind->forward, kind->recompute.count);
-}
-
 /* What selective checkpointing keeps, and the list of what it does not. */
 /* torchtitan keeps what a reduce-scatter gives too. */
 static bool is_kept_exchange(const struct block *block, const struct kernel *kernel)
@@ -215,6 +197,39 @@ static bool is_rerun(const struct block *block, int32_t index, int32_t linear_co
     const struct kernel *kernel = &block->kind->forward.items[index];
     return index < rerun_count(block) &&
            (kernel->operand == OPERAND_NONE || casts_for_rerun(block, index, linear_count));
+}
+
+/* Of the last linear layer that runs again its adapter's input is read, not its output: a compiled
+   graph has no product of the base that nobody reads, an eager forward calls it on the way. */
+static bool is_dead(const struct block *block, const struct kernel *kernel)
+{
+    const struct kernel_list *list = &block->kind->forward;
+    const int32_t count = rerun_count(block);
+    if (block->mode != FUSION_COMPILED || count == 0)
+        return false;
+    static const char suffix[] = ".lora_A";
+    const char *last = list->items[count - 1].name;
+    const size_t length = strlen(last), end = sizeof(suffix) - 1;
+    if (length <= end || !text_equal(last + length - end, suffix) ||
+        strncmp(kernel->name, last, length - end) != 0)
+        return false;
+    const char *rest = kernel->name + length - end;
+    return text_equal(rest, "") || text_equal(rest, ".dequantize");
+}
+
+static double rerun_all(struct block *block)
+{
+    struct module_kind *kind = block->kind;
+    double skipped_flop = 0.0;
+    struct rerun rerun = {.until = -1};
+    for (int32_t i = 0; i < kind->forward.count; i++) {
+        const struct kernel *kernel = &kind->forward.items[i];
+        if (i < rerun_count(block) && !is_dead(block, kernel))
+            run_again(block, &rerun, i);
+        else if (kernel->kind == KERNEL_GEMM)
+            skipped_flop += kernel->flop;
+    }
+    return skipped_flop;
 }
 
 static int64_t select_operations(struct block *block, double *kept_flop)

@@ -27,6 +27,9 @@
  * with double quantisation 1 byte for 64 and 4 bytes for 256 of those: 4.127 bits. Every product
  * with W, forward and backward, is preceded by a kernel that reads that and writes W.
  *
+ * Where a recompute stops early the last thing it makes is x·Aᵀ of the last adapted layer; compiled
+ * it does so without the base's product of that layer, which nobody reads.
+ *
  * Left out: adapters of experts; that the first block needs no gradient of its input where nothing
  * asks for it; products of merged or fused adapters.
  */
@@ -134,7 +137,7 @@ void lora_forward(struct block *block, const struct linear *linear)
     block->needed_end = block->kind->forward.count;
     emit_gemm(sink, named(block, linear, ".lora_B"),
               (struct gemm_shape){.m = tokens, .n = linear->outputs, .k = rank});
-    if (block->mode != FUSION_COMPILED)
+    if (block->mode != FUSION_COMPILED && !block->shape->lora.has_fused_scale)
         pass(block, sink, named(block, linear, ".lora_scale"), outputs, 2.0);
     pass(block, sink, named(block, linear, ".lora_sum"), outputs, 3.0);
     block->lora_flop +=
@@ -148,7 +151,9 @@ void lora_backward(struct block *block, const struct linear *linear)
     struct kernel_sink *sink = &block->backward;
     const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
     const int64_t in = linear->inputs, out = linear->outputs;
-    pass(block, sink, named(block, linear, ".lora_scale.grad"), (double)tokens * (double)out, 2.0);
+    if (!block->shape->lora.has_fused_scale)
+        pass(block, sink, named(block, linear, ".lora_scale.grad"), (double)tokens * (double)out,
+             2.0);
     emit_gemm(sink, named(block, linear, ".lora_B.input_grad"),
               (struct gemm_shape){.m = tokens, .n = rank, .k = out});
     emit_gemm(sink, named(block, linear, ".lora_B.weight_grad"),

@@ -213,6 +213,7 @@ struct lora_shape {
     struct config_list targets; /* const char *: q_proj, ...; or the one word all-linear */
     double dropout;
     bool has_wide_input; /* cast to fp32 and back around the dropout */
+    bool has_fused_scale;
     enum quantization quantization;
     bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
     bool holds_inputs;     /* of products with packed weights, until their graph is gone */

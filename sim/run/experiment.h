@@ -63,7 +63,8 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
     struct config_list targets; /* const char * */
     double dropout;
     int adapter_dtype; /* 0: param_dtype, 1: fp32 */
-    int quantization;  /* enum quantization */
+    bool fused_scale;
+    int quantization; /* enum quantization */
     bool double_quant, holds_inputs;
     int base_dtype; /* 0: param_dtype; else enum dtype + 1 */
 };

@@ -254,6 +254,12 @@ static const struct field lora_fields[] = {
      .default_text = "param",
      .choices = adapter_dtype_choices,
      .help = "what an adapter's input is cast to (what its weights are kept in: storage_dtype)"},
+    {.key = "fused_scale",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct lora_config, fused_scale),
+     .default_text = "false",
+     .help = "alpha / rank is part of the adapter's products (Triton kernels of NeMo AutoModel), "
+             "not a pass of its own"},
     {.key = "quantization",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct lora_config, quantization),

@@ -255,6 +255,64 @@ static void test_wide_input(void)
     arena_release(&arena);
 }
 
+static bool has_kernel(const struct kernel_list *list, const char *name)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Early stop with adapters on all layers: the last tensor that backward reads is x·Aᵀ of down. An
+ * eager forward comes by down's own product on the way there, and leaves out B's, 2·T·r·h; a
+ * compiled graph has no use for the product, 2·T·f·h, nor for its weight unpacked. T 256, h 96, f
+ * 160.
+ */
+static void test_early_stop(void)
+{
+    static const struct {
+        bool is_compiled;
+        double skipped_flop;
+    } rows[] = {{false, 2.0 * 256 * 4 * 96}, {true, 2.0 * 256 * 4 * 96 + 2.0 * 256 * 160 * 96}};
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct train_shape shape = fixture_shape(128, 2);
+        shape.lora = lora(4, all_linear, 1);
+        shape.lora.quantization = QUANTIZE_NF4;
+        shape.checkpointing = CHECKPOINT_FULL;
+        shape.stops_early = true;
+        shape.is_compiled = rows[i].is_compiled;
+        const struct module_kind *block = small_block(&arena, &shape);
+        CHECK_TRUE(has_kernel(&block->recompute, "down_proj.lora_A"));
+        CHECK_TRUE(has_kernel(&block->recompute, "up_proj"));
+        CHECK_TRUE(!has_kernel(&block->recompute, "down_proj.lora_B"));
+        CHECK_INT(has_kernel(&block->recompute, "down_proj"), !rows[i].is_compiled);
+        CHECK_INT(has_kernel(&block->recompute, "down_proj.dequantize"), !rows[i].is_compiled);
+        CHECK_NEAR(block->model_flop - block->recompute_flop, rows[i].skipped_flop, 1e-12);
+    }
+    arena_release(&arena);
+}
+
+/* Two passes over a layer's output less, and nothing else. */
+static void test_fused_scale(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.lora = lora(4, q_and_v, 2);
+    const struct module_kind *block = small_block(&arena, &shape);
+    CHECK_TRUE(has_kernel(&block->forward, "q_proj.lora_scale"));
+    CHECK_TRUE(has_kernel(&block->backward, "v_proj.lora_scale.grad"));
+    const int32_t forward = block->forward.count, backward = block->backward.count;
+    shape.lora.has_fused_scale = true;
+    block = small_block(&arena, &shape);
+    CHECK_INT(forward - block->forward.count, 2);
+    CHECK_INT(backward - block->backward.count, 2);
+    CHECK_TRUE(!has_kernel(&block->forward, "q_proj.lora_scale"));
+    CHECK_TRUE(!has_kernel(&block->backward, "v_proj.lora_scale.grad"));
+    arena_release(&arena);
+}
+
 const struct check_case lora_cases[] = {{"parameters", test_parameters},
                                         {"flop", test_flop},
                                         {"products", test_products},
@@ -263,5 +321,7 @@ const struct check_case lora_cases[] = {{"parameters", test_parameters},
                                         {"nf4", test_nf4},
                                         {"held inputs", test_held_inputs},
                                         {"wide input", test_wide_input},
+                                        {"early stop", test_early_stop},
+                                        {"fused scale", test_fused_scale},
                                         {"backward peak", test_backward_peak},
                                         {NULL, NULL}};
