@@ -75,7 +75,7 @@ static const struct program *program_of(struct arena *arena, const struct layout
     program->policy = "comm";
     *ARENA_PUSH(arena, &program->streams) = (struct stream){"comm", STREAM_ALL_GATHER, true};
     *ARENA_PUSH(arena, &program->communicators) =
-        (struct communicator){"all", "comm", group_whole(layout)};
+        (struct communicator){.name = "all", .purpose = "comm", .group = group_whole(layout)};
     *ARENA_PUSH(arena, &program->collectives) = (struct collective){.op = op, .bytes = bytes};
     *ARENA_PUSH(arena, &program->step) = (struct op){.kind = OP_COLLECTIVE, .unit = -1};
     return program;

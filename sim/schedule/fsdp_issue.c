@@ -60,8 +60,11 @@ static int32_t tensor_communicator(struct fsdp_builder *builder)
     struct program *program = builder->program;
     if (builder->tensor_communicator > 0)
         return builder->tensor_communicator;
-    *ARENA_PUSH(builder->arena, &program->communicators) = (struct communicator){
-        .name = "tp", .purpose = "tensor parallel", .group = builder->settings->tensor_group};
+    *ARENA_PUSH(builder->arena, &program->communicators) =
+        (struct communicator){.name = "tp",
+                              .purpose = "tensor parallel",
+                              .group = builder->settings->tensor_group,
+                              .is_tensor_parallel = true};
     builder->tensor_communicator = program->communicators.count - 1;
     BUG_IF(builder->tensor_communicator == 0);
     return builder->tensor_communicator;

@@ -123,6 +123,7 @@ struct communicator {
     const char *name;    /* "dp_shard" */
     const char *purpose; /* "fsdp", "reduce-scatter only" */
     struct group group;
+    bool is_tensor_parallel; /* carries activations, not parameters or gradients */
 };
 
 struct collective {

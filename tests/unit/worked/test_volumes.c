@@ -1,4 +1,6 @@
 /* tests/unit/worked/test_volumes.c: bytes on the wire and what they cost: D, E, F; the mesh: H. */
+#include <string.h>
+
 #include "worked_tests.h"
 
 static void test_d_volumes(void)
@@ -105,6 +107,53 @@ static void test_f(void)
     played_release(&played);
 }
 
+/* Exchanges of tensor parallelism are not gathers of parameters: S = 54,534,144 parameters of 2 B;
+   of 3/4 S half leaves a host by each of its two NICs of 50 GB/s; forward exchanges 4 times a block
+   (gather, scatter for attention and MLP), backward as often and the gradients of 2 norms. */
+static void test_tensor_parallel(void)
+{
+    struct played played;
+    if (played_play(&played, "llama3-8b_dgx-h100",
+                    "nodes=2; mesh.tp=4; train.activation_checkpointing=none")) {
+        const char *text = played_explain(&played, -1);
+        CHECK_CONTAINS(text, "S = 109.068288 MB gathered");
+        CHECK_CONTAINS(text, "2 gathers a microbatch");
+        CHECK_CONTAINS(text, "NIC out (ndr400), 50 GB/s; a gather puts 40.900608 MB on each");
+        CHECK_CONTAINS(text, "tensor parallelism: 10 exchanges between kernels");
+        CHECK_CONTAINS(text, "max(compute + exchanges, gather + scatter)");
+    }
+    played_release(&played);
+}
+
+/* The second gather within 4 neighbours, the sum over 2 replicas: each has a line. */
+static void test_hybrid(void)
+{
+    struct played played;
+    if (played_play(&played, "llama3-8b_dgx-h100",
+                    "nodes=2; mesh.dp_replicate=2; fsdp.reshard_after_forward=4")) {
+        const char *text = played_explain(&played, -1);
+        CHECK_CONTAINS(text, "all-gather of backward, among 4 GPUs: ");
+        CHECK_CONTAINS(text, "all-reduce of shards over 2 replicas: ");
+    }
+    played_release(&played);
+}
+
+/* A step of DDP: the parts of 8.03 x 10^9 parameters that 4 replicas sum, apart from the exchanges.
+ */
+static void test_tensor_parallel_step(void)
+{
+    struct played played;
+    if (played_play(&played, "llama3-8b_dgx-h100",
+                    "nodes=2; mesh.tp=4; fsdp.api=ddp; fsdp.wrap=null; "
+                    "fsdp.reshard_after_forward=null")) {
+        const char *text = played_explain(&played, -1);
+        CHECK_CONTAINS(text, "volume of a step, N = 4");
+        CHECK_CONTAINS(text, "exchanges among 4 GPUs");
+        CHECK_TRUE(strstr(text, "all_gather") == NULL);
+    }
+    played_release(&played);
+}
+
 static void test_h(void)
 {
     struct played played;
@@ -141,6 +190,9 @@ const struct check_case volumes_cases[] = {
     {"E: 0.375, 11 ms, 1.4 ms hidden in part", test_e_explained},
     {"E simulated: 2 ms exposed", test_e_simulated},
     {"F: 560 ms over 10 Gb/s", test_f},
+    {"tensor parallelism is no gather of parameters", test_tensor_parallel},
+    {"a second gather among neighbours, replicas", test_hybrid},
+    {"tensor parallelism in a step of replicas", test_tensor_parallel_step},
     {"H: 32 x 4 x 8 = 1024", test_h},
     {"H: a product that does not match", test_h_mismatch},
     {0}};
