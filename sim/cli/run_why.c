@@ -7,7 +7,7 @@ struct why run_why(struct command *command, const char *argument,
     struct text_list overrides = {0};
     const char *file = command_split_file(command, argument, &overrides);
     return (struct why){.outcome = outcome,
-                        .steps = experiment->simulate.steps,
+                        .steps = experiment->reported_steps,
                         .path = critical_path_find(&command->arena, experiment->journal,
                                                    experiment->headline_class),
                         .advice = advice_find(&command->arena, experiment, outcome, file,

@@ -62,9 +62,12 @@ void ledger_retried(void *context, const struct memory_retry *retry)
     struct facts *facts = context;
     if (retry->step < facts->warmup)
         return;
+    /* The host may have begun to wait while the GPU was in a step that is not reported. */
+    const int64_t opened_ps = facts->times[retry->class_idx].window.opened_ps;
+    const int64_t begin_ps = retry->begin_ps > opened_ps ? retry->begin_ps : opened_ps;
     struct memory_facts *memory = &facts->memories[retry->class_idx].facts;
     memory->retry_count++;
-    memory->retry_ps += retry->end_ps - retry->begin_ps;
+    memory->retry_ps += retry->end_ps - begin_ps;
 }
 
 /* A single step is its own steady state; later ones that change nothing hold what it left. */

@@ -142,6 +142,7 @@ struct experiment {
     struct ddp_config ddp;
     struct zero_config zero;
     struct simulate_config simulate;
+    int64_t reported_steps; /* of the play: simulate.steps, or more where memory is limited */
     struct training_cost cost;
     struct ideal ideal;
     int mfu_convention;

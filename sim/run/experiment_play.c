@@ -5,13 +5,14 @@
  * has, but the program never held as much, it is played again within the GPU's memory: cached
  * segments are given back when the driver has no more (retries, machine/machine_retry.c), which
  * takes time. When no retry helps the first play stands: it does not fit, and shows by how much.
- * Retries settle over some steps, so that at least RETRY_WARMUP steps come before the reported
- * ones, unless the first step itself is asked for (warmup_steps: 0).
+ * Retries settle over some steps and then may come in turns, two in one step and one in the next:
+ * at least RETRY_WARMUP steps come before the reported ones, and those are at least RETRY_STEPS,
+ * whole turns of 2, 3 or 4; unless the first step itself is asked for (warmup_steps: 0).
  */
 #include "run/experiment_private.h"
 #include "run/shelf.h"
 
-enum { RETRY_WARMUP = 3 };
+enum { RETRY_WARMUP = 4, RETRY_STEPS = 12 };
 
 struct play {
     struct facts *facts;
@@ -131,14 +132,20 @@ static void keep_memory(const struct experiment *experiment, const struct machin
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
+static int64_t at_least(int64_t value, int64_t floor)
+{
+    return value > floor ? value : floor;
+}
+
 static enum status play_once(struct experiment *experiment, bool limits_memory, struct play *play)
 {
     const struct program *program = experiment->program;
-    int32_t warmup = (int32_t)experiment->simulate.warmup_steps;
+    const struct simulate_config *simulate = &experiment->simulate;
     const double batch_s = loading_batch_s(experiment);
-    if (limits_memory && warmup > 0 && warmup < RETRY_WARMUP)
-        warmup = RETRY_WARMUP;
-    const int32_t steps = (int32_t)experiment->simulate.steps;
+    const bool settles = limits_memory && simulate->warmup_steps > 0;
+    const int32_t warmup = (int32_t)at_least(simulate->warmup_steps, settles ? RETRY_WARMUP : 0);
+    const int32_t steps = (int32_t)at_least(simulate->steps, settles ? RETRY_STEPS : 1);
+    experiment->reported_steps = steps;
     *play = (struct play){.facts = facts_new(experiment_play_arena(experiment), &experiment->layout,
                                              &program, 1, warmup, steps)};
     struct observer observers[2] = {facts_observer(play->facts)};
@@ -217,6 +224,8 @@ enum status experiment_play_once(struct experiment *experiment, struct outcome *
             return status;
         if (!limited.result.is_out_of_memory)
             play = limited;
+        else
+            experiment->reported_steps = experiment->simulate.steps;
     }
     experiment->journal = play.journal;
     outcome_build(experiment, play.facts, &play.result, outcome);

