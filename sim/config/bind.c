@@ -117,16 +117,45 @@ static bool is_misspelt(struct config *config, const struct field_table *table,
     return false;
 }
 
+/* `null`: what is written in its place, or NULL. */
 static void report_missing(struct config *config, const struct field_table *table,
-                           const struct node *map, const struct field *field, const char *path)
+                           const struct node *map, const struct field *field,
+                           const struct node *null, const char *path)
 {
-    if (is_misspelt(config, table, map, field))
+    if (null == NULL && is_misspelt(config, table, map, field))
         return;
     const char *help = field->help != NULL ? ARENA_JOIN(config->arena, " (", field->help, ")") : "";
     diag_add(
-        config->diag, DIAG_ERROR, map->place,
+        config->diag, DIAG_ERROR, null != NULL ? null->place : map->place,
         ARENA_JOIN(config->arena, field->key, ": ", field_accepted(config->arena, field), help),
-        "'%s' is missing%s", field->key, in_path(config->arena, path));
+        null != NULL ? "'%s' is null%s" : "'%s' is missing%s", field->key,
+        in_path(config->arena, path));
+}
+
+/* Whether the map has this key or, for the same slot, one under another name. */
+static bool is_said(const struct field_table *table, const struct node *map,
+                    const struct field *field)
+{
+    for (const struct field *one = table->fields; one->kind != FIELD_END; one++)
+        if (one->offset == field->offset && node_entry_find(map, one->key) != NULL)
+            return true;
+    return false;
+}
+
+/* One warning for all that a foreign file should say and leaves to the defaults of its software. */
+static void warn_left_out(struct config *config, const struct field_table *table,
+                          const struct node *map, const char *path)
+{
+    struct strbuf names = {0};
+    for (const struct field *field = table->fields; field->kind != FIELD_END; field++)
+        if (field->is_expected && !is_said(table, map, field))
+            strbuf_printf(&names, "%s%s %s", names.length > 0 ? ", " : "", field->key,
+                          field->default_text);
+    if (names.length > 0)
+        diag_add(config->diag, DIAG_WARNING, map->place, NULL,
+                 "not said%s, so that defaults stand: %s", in_path(config->arena, path),
+                 names.text);
+    strbuf_release(&names);
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -336,6 +365,34 @@ static struct node *absent_value(struct config *config, const struct field *fiel
     return map;
 }
 
+/* null that a file says, not -s: there it asks for the default. */
+static const struct node *null_in_file(const struct node_entry *entry)
+{
+    return entry != NULL && entry->value->kind == NODE_NULL && !is_from_command_line(entry)
+               ? entry->value
+               : NULL;
+}
+
+/* Whether null leaves the field without a value; says what becomes of it. */
+static bool null_unsets(struct config *config, const struct field_table *table,
+                        const struct node *map, const struct field *field, const struct node *null,
+                        const char *path)
+{
+    if (field->null_means == NULL_IS_WRONG) {
+        report_missing(config, table, map, field, null, path);
+        return true;
+    }
+    if (field->null_means == NULL_IS_UNSET || field->kind == FIELD_STRUCT)
+        return field->null_means == NULL_IS_UNSET;
+    if (field->default_text != NULL)
+        diag_add(config->diag, DIAG_WARNING, null->place, NULL,
+                 "'%s' is null: its default, %s, stands", field->key, field->default_text);
+    else if (!table->warns_unknown)
+        diag_add(config->diag, DIAG_WARNING, null->place, NULL,
+                 "'%s' is null, as if it were left out", field->key);
+    return false;
+}
+
 static void bind_field(struct config *config, const struct field_table *table,
                        const struct field *field, struct node *map, const char *path, void *out)
 {
@@ -344,6 +401,7 @@ static void bind_field(struct config *config, const struct field_table *table,
     void *slot = (char *)out + field->offset;
     struct node_entry *entry = node_entry_find(map, field->key);
     if (entry == NULL || entry->value->kind == NODE_NULL) {
+        const struct node *null = null_in_file(entry);
         const bool is_name = field->kind == FIELD_TEXT && strcmp(field->key, "name") == 0;
         const char *stem = is_name ? map_file_stem(config, map) : NULL;
         if (stem != NULL) {
@@ -352,9 +410,11 @@ static void bind_field(struct config *config, const struct field_table *table,
             return;
         }
         if (field->is_required) {
-            report_missing(config, table, map, field, path);
+            report_missing(config, table, map, field, null, path);
             return;
         }
+        if (null != NULL && null_unsets(config, table, map, field, null, path))
+            return;
         struct node *value = absent_value(config, field, field_path);
         if (value == NULL)
             return;
@@ -372,6 +432,8 @@ static void bind_map(struct config *config, const struct field_table *table, str
 {
     const int32_t errors_before = config->diag->error_count;
     report_unknown_keys(config, table, map, path);
+    if (table->warns_unknown)
+        warn_left_out(config, table, map, path);
     for (const struct field *field = table->fields; field->kind != FIELD_END; field++)
         bind_field(config, table, field, map, path, out);
     if (config->diag->error_count == errors_before && table->check != NULL)

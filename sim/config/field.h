@@ -17,7 +17,7 @@
  * turn the direction of writing; one that `is_line` (a name, a summary: what is printed in tables)
  * is one line of 1 to 200 bytes; a scalar is a FIELD_TEXT_LIST of one. FIELD_QUANTITY
  * needs its unit, and may be quoted (JSON has no other way); the other numbers may not. null, `~`
- * and nothing mean "not set".
+ * and nothing mean "not set", what -s has of it always the default; in a file `null_means` says.
  *
  * min/max are inclusive and in SI; both 0 means no bound; max below min, or INFINITY, means no
  * upper bound ({.min = 1} is "at least 1"). For FIELD_LIST and FIELD_TEXT_LIST they bound the item
@@ -70,6 +70,13 @@ struct config_list {
 struct field_table;
 struct config;
 
+/* What null in a file stands for. */
+enum null_meaning {
+    NULL_IS_DEFAULT, /* as if it were left out; a warning says so */
+    NULL_IS_UNSET,   /* zero and "not set", whatever the default is */
+    NULL_IS_WRONG    /* a mistake */
+};
+
 struct field {
     const char *key;
     enum field_kind kind;
@@ -91,6 +98,9 @@ struct field {
     bool is_line;          /* TEXT, TEXT_LIST: no line feed, no tab, not empty, no more than
                               FIELD_LINE_MAX_BYTES */
     const char *help;      /* one line */
+    enum null_meaning null_means;
+    bool
+        is_expected; /* a foreign file (warns_unknown) that leaves it to its default is warned of */
 };
 
 struct field_table {

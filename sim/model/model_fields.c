@@ -27,20 +27,23 @@
 
 /* Sizes under Hugging Face's usual names. */
 #define ROWS_SIZES(h, f, layers, a, vocab)                                                         \
-    ROW_NAME, ROW_COUNT("hidden_size", hidden_size, h, MAX_WIDTH, HELP_H),                         \
-        ROW_COUNT("intermediate_size", intermediate_size, f, MAX_WIDTH, HELP_F),                   \
-        ROW_COUNT("num_hidden_layers", num_hidden_layers, layers, MAX_LAYERS, HELP_L),             \
-        ROW_COUNT("num_attention_heads", num_attention_heads, a, MAX_HEADS, HELP_A),               \
-        ROW_COUNT("vocab_size", vocab_size, vocab, MAX_VOCAB, HELP_V)
-/* What all relatives of Llama have besides. */
-#define ROWS_LLAMA(kv, d, tied, act_key, act)                                                      \
-    ROW_COUNT("num_key_value_heads", num_key_value_heads, kv, MAX_HEADS, HELP_KV),                 \
-        ROW_COUNT("head_dim", head_dim, d, MAX_HEADS, HELP_D),                                     \
+    ROW_NAME, ROW_SIZE("hidden_size", hidden_size, h, MAX_WIDTH, HELP_H),                          \
+        ROW_SIZE("intermediate_size", intermediate_size, f, MAX_WIDTH, HELP_F),                    \
+        ROW_SIZE("num_hidden_layers", num_hidden_layers, layers, MAX_LAYERS, HELP_L),              \
+        ROW_SIZE("num_attention_heads", num_attention_heads, a, MAX_HEADS, HELP_A),                \
+        ROW_SIZE("vocab_size", vocab_size, vocab, MAX_VOCAB, HELP_V)
+/* What all relatives of Llama have besides. `none`, of null key heads and width of a head: unset,
+   one a query head and the quotient, where the configuration class says so (`if num_key_value_heads
+   is None`); wrong where the class takes no None (Gemma, Qwen3-MoE) or the network fails on it. */
+#define ROWS_LLAMA(kv, d, none, tied, act_key, act)                                                \
+    ROW_COUNT_NULL("num_key_value_heads", num_key_value_heads, kv, MAX_HEADS, HELP_KV, none),      \
+        ROW_COUNT_NULL("head_dim", head_dim, d, MAX_HEADS, HELP_D, none),                          \
         ROW_BOOL("tie_word_embeddings", tie_word_embeddings, tied, HELP_TIED),                     \
         ROW_TEXT(act_key, hidden_act, act, HELP_ACT),                                              \
         ROW_REAL("attention_dropout", attention_dropout, "0", 1.0, HELP_DROPOUT "of scores")
 #define ROW_ATTENTION_BIAS(preset) ROW_BOOL("attention_bias", attention_bias, preset, HELP_BIAS)
-#define ROW_WINDOW(preset) ROW_COUNT("sliding_window", sliding_window, preset, 1e9, HELP_WINDOW)
+#define ROW_WINDOW(preset)                                                                         \
+    ROW_COUNT_NULL("sliding_window", sliding_window, preset, 1e9, HELP_WINDOW, NULL_IS_UNSET)
 #define ROW_LAYER_TYPES                                                                            \
     ROW_LIST("layer_types", layer_types, "full_attention or sliding_attention, a layer each")
 #define ROWS_QWEN_WINDOW                                                                           \
@@ -85,7 +88,8 @@
 
 #define ROWS_OF_LLAMA                                                                              \
     ROWS_SIZES("4096", "11008", "32", "32", "32000"),                                              \
-        ROWS_LLAMA(NULL, NULL, "false", "hidden_act", "silu"), ROW_ATTENTION_BIAS("false"),        \
+        ROWS_LLAMA(NULL, NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),                      \
+        ROW_ATTENTION_BIAS("false"),                                                               \
         ROW_BOOL("mlp_bias", mlp_bias, "false", "gate, up, down projections have a bias")
 
 static const struct field llama_rows[] = {ROW_TYPE("llama", TYPE_LLAMA), ROWS_OF_LLAMA, {0}};
@@ -101,65 +105,70 @@ const struct field_table family_llama_table = {
     .check = model_check_transformer,
 };
 
-static const struct field mistral_rows[] = {ROW_TYPE("mistral", TYPE_MISTRAL),
-                                            ROWS_SIZES("4096", "14336", "32", "32", "32000"),
-                                            ROWS_LLAMA("8", NULL, "false", "hidden_act", "silu"),
-                                            ROW_WINDOW("4096"),
-                                            {0}};
+static const struct field mistral_rows[] = {
+    ROW_TYPE("mistral", TYPE_MISTRAL),
+    ROWS_SIZES("4096", "14336", "32", "32", "32000"),
+    ROWS_LLAMA("8", NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
+    ROW_WINDOW("4096"),
+    {0}};
 
-static const struct field mixtral_rows[] = {ROW_TYPE("mixtral", TYPE_MIXTRAL),
-                                            ROWS_SIZES("4096", "14336", "32", "32", "32000"),
-                                            ROWS_LLAMA("8", NULL, "false", "hidden_act", "silu"),
-                                            ROW_WINDOW(NULL),
-                                            ROWS_EXPERTS("num_local_experts", "8", "2"),
-                                            {0}};
+static const struct field mixtral_rows[] = {
+    ROW_TYPE("mixtral", TYPE_MIXTRAL),
+    ROWS_SIZES("4096", "14336", "32", "32", "32000"),
+    ROWS_LLAMA("8", NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
+    ROW_WINDOW(NULL),
+    ROWS_EXPERTS("num_local_experts", "8", "2"),
+    {0}};
 
-static const struct field qwen2_rows[] = {ROW_TYPE("qwen2", TYPE_QWEN2),
-                                          ROWS_SIZES("4096", "22016", "32", "32", "151936"),
-                                          ROWS_LLAMA("32", NULL, "false", "hidden_act", "silu"),
-                                          ROWS_QWEN_WINDOW,
-                                          {0}};
+static const struct field qwen2_rows[] = {
+    ROW_TYPE("qwen2", TYPE_QWEN2),
+    ROWS_SIZES("4096", "22016", "32", "32", "151936"),
+    ROWS_LLAMA("32", NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
+    ROWS_QWEN_WINDOW,
+    {0}};
 
-static const struct field qwen2_moe_rows[] = {ROW_TYPE("qwen2_moe", TYPE_QWEN2_MOE),
-                                              ROWS_SIZES("2048", "5632", "24", "16", "151936"),
-                                              ROWS_LLAMA("16", NULL, "false", "hidden_act", "silu"),
-                                              ROWS_QWEN_WINDOW,
-                                              ROWS_EXPERTS("num_experts", "60", "4"),
-                                              ROW_EXPERT_WIDTH("1408"),
-                                              ROW_COUNT("shared_expert_intermediate_size",
-                                                        shared_expert_intermediate_size, "5632",
-                                                        MAX_WIDTH, "width of the shared expert"),
-                                              ROWS_QWEN_MOE,
-                                              {0}};
+static const struct field qwen2_moe_rows[] = {
+    ROW_TYPE("qwen2_moe", TYPE_QWEN2_MOE),
+    ROWS_SIZES("2048", "5632", "24", "16", "151936"),
+    ROWS_LLAMA("16", NULL, NULL_IS_WRONG, "false", "hidden_act", "silu"),
+    ROWS_QWEN_WINDOW,
+    ROWS_EXPERTS("num_experts", "60", "4"),
+    ROW_EXPERT_WIDTH("1408"),
+    ROW_COUNT("shared_expert_intermediate_size", shared_expert_intermediate_size, "5632", MAX_WIDTH,
+              "width of the shared expert"),
+    ROWS_QWEN_MOE,
+    {0}};
 
-static const struct field qwen3_rows[] = {ROW_TYPE("qwen3", TYPE_QWEN3),
-                                          ROWS_SIZES("4096", "22016", "32", "32", "151936"),
-                                          ROWS_LLAMA("32", "128", "false", "hidden_act", "silu"),
-                                          ROW_ATTENTION_BIAS("false"),
-                                          ROWS_QWEN_WINDOW,
-                                          {0}};
+static const struct field qwen3_rows[] = {
+    ROW_TYPE("qwen3", TYPE_QWEN3),
+    ROWS_SIZES("4096", "22016", "32", "32", "151936"),
+    ROWS_LLAMA("32", "128", NULL_IS_UNSET, "false", "hidden_act", "silu"),
+    ROW_ATTENTION_BIAS("false"),
+    ROWS_QWEN_WINDOW,
+    {0}};
 
-static const struct field qwen3_moe_rows[] = {ROW_TYPE("qwen3_moe", TYPE_QWEN3_MOE),
-                                              ROWS_SIZES("2048", "6144", "24", "32", "151936"),
-                                              ROWS_LLAMA("4", NULL, "false", "hidden_act", "silu"),
-                                              ROW_ATTENTION_BIAS("false"),
-                                              ROWS_QWEN_WINDOW,
-                                              ROWS_EXPERTS("num_experts", "128", "8"),
-                                              ROW_EXPERT_WIDTH("768"),
-                                              ROWS_QWEN_MOE,
-                                              {0}};
+static const struct field qwen3_moe_rows[] = {
+    ROW_TYPE("qwen3_moe", TYPE_QWEN3_MOE),
+    ROWS_SIZES("2048", "6144", "24", "32", "151936"),
+    ROWS_LLAMA("4", NULL, NULL_IS_WRONG, "false", "hidden_act", "silu"),
+    ROW_ATTENTION_BIAS("false"),
+    ROWS_QWEN_WINDOW,
+    ROWS_EXPERTS("num_experts", "128", "8"),
+    ROW_EXPERT_WIDTH("768"),
+    ROWS_QWEN_MOE,
+    {0}};
 
 static const struct field gemma_rows[] = {
     ROW_TYPE("gemma", TYPE_GEMMA),
     ROWS_SIZES("3072", "24576", "28", "16", "256000"),
-    ROWS_LLAMA("16", "256", "true", "hidden_activation", "gelu_pytorch_tanh"),
+    ROWS_LLAMA("16", "256", NULL_IS_WRONG, "true", "hidden_activation", "gelu_pytorch_tanh"),
     ROW_ATTENTION_BIAS("false"),
     {0}};
 
 static const struct field gemma2_rows[] = {
     ROW_TYPE("gemma2", TYPE_GEMMA2),
     ROWS_SIZES("2304", "9216", "26", "8", "256000"),
-    ROWS_LLAMA("4", "256", "true", "hidden_activation", "gelu_pytorch_tanh"),
+    ROWS_LLAMA("4", "256", NULL_IS_WRONG, "true", "hidden_activation", "gelu_pytorch_tanh"),
     ROW_ATTENTION_BIAS("false"),
     ROWS_GEMMA_WINDOW("4096", "2"),
     {0}};
@@ -167,7 +176,7 @@ static const struct field gemma2_rows[] = {
 static const struct field gemma3_rows[] = {
     ROW_TYPE("gemma3_text", TYPE_GEMMA3),
     ROWS_SIZES("2304", "9216", "26", "8", "262208"),
-    ROWS_LLAMA("4", "256", "true", "hidden_activation", "gelu_pytorch_tanh"),
+    ROWS_LLAMA("4", "256", NULL_IS_WRONG, "true", "hidden_activation", "gelu_pytorch_tanh"),
     ROW_ATTENTION_BIAS("false"),
     ROWS_GEMMA_WINDOW("4096", "6"),
     {0}};
@@ -175,7 +184,7 @@ static const struct field gemma3_rows[] = {
 static const struct field phi_rows[] = {
     ROW_TYPE("phi", TYPE_PHI),
     ROWS_SIZES("2048", "8192", "24", "32", "51200"),
-    ROWS_LLAMA(NULL, NULL, "false", "hidden_act", "gelu_new"),
+    ROWS_LLAMA(NULL, NULL, NULL_IS_UNSET, "false", "hidden_act", "gelu_new"),
     ROW_REAL("partial_rotary_factor", rotary_frac, "0.5", 1.0, "rotated part of a head"),
     ROW_REAL("resid_pdrop", hidden_dropout, "0", 1.0, HELP_DROPOUT "of the residual stream"),
     ROW_REAL("embd_pdrop", embedding_dropout, "0", 1.0, HELP_DROPOUT "of the embedding"),
@@ -185,7 +194,7 @@ static const struct field phi_rows[] = {
 static const struct field phi3_rows[] = {
     ROW_TYPE("phi3", TYPE_PHI3),
     ROWS_SIZES("3072", "8192", "32", "32", "32064"),
-    ROWS_LLAMA(NULL, NULL, "false", "hidden_act", "silu"),
+    ROWS_LLAMA(NULL, NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
     ROW_REAL("resid_pdrop", hidden_dropout, "0", 1.0, HELP_DROPOUT "of the residual stream"),
     ROW_REAL("embd_pdrop", embedding_dropout, "0", 1.0, HELP_DROPOUT "of the embedding"),
     ROW_WINDOW(NULL),
@@ -194,7 +203,7 @@ static const struct field phi3_rows[] = {
 static const struct field deepseek_v2_rows[] = {
     ROW_TYPE("deepseek_v2", TYPE_DEEPSEEK_V2),
     ROWS_SIZES("4096", "11008", "30", "32", "102400"),
-    ROWS_LLAMA(NULL, NULL, "false", "hidden_act", "silu"),
+    ROWS_LLAMA(NULL, NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
     ROW_ATTENTION_BIAS("false"),
     ROWS_LATENT(NULL),
     ROWS_DEEPSEEK("0", "64", "6", "2", "1407"),
@@ -203,30 +212,30 @@ static const struct field deepseek_v2_rows[] = {
 static const struct field deepseek_v3_rows[] = {
     ROW_TYPE("deepseek_v3", TYPE_DEEPSEEK_V3),
     ROWS_SIZES("7168", "18432", "61", "128", "129280"),
-    ROWS_LLAMA(NULL, NULL, "false", "hidden_act", "silu"),
+    ROWS_LLAMA(NULL, NULL, NULL_IS_UNSET, "false", "hidden_act", "silu"),
     ROW_ATTENTION_BIAS("false"),
     ROWS_LATENT(NULL),
     ROWS_DEEPSEEK("3", "256", "8", "1", "2048"),
     {0}};
 
-static const struct field gpt_oss_rows[] = {ROW_TYPE("gpt_oss", TYPE_GPT_OSS),
-                                            ROWS_SIZES("2880", "2880", "36", "64", "201088"),
-                                            ROWS_LLAMA("8", "64", "false", "hidden_act", "silu"),
-                                            ROW_ATTENTION_BIAS("true"),
-                                            ROW_WINDOW("128"),
-                                            ROW_COUNT("sliding_window_pattern",
-                                                      sliding_window_pattern, "2", MAX_LAYERS,
-                                                      "every so many layers one is full"),
-                                            ROW_LAYER_TYPES,
-                                            ROWS_EXPERTS("num_local_experts", "128", "4"),
-                                            {0}};
+static const struct field gpt_oss_rows[] = {
+    ROW_TYPE("gpt_oss", TYPE_GPT_OSS),
+    ROWS_SIZES("2880", "2880", "36", "64", "201088"),
+    ROWS_LLAMA("8", "64", NULL_IS_UNSET, "false", "hidden_act", "silu"),
+    ROW_ATTENTION_BIAS("true"),
+    ROW_WINDOW("128"),
+    ROW_COUNT("sliding_window_pattern", sliding_window_pattern, "2", MAX_LAYERS,
+              "every so many layers one is full"),
+    ROW_LAYER_TYPES,
+    ROWS_EXPERTS("num_local_experts", "128", "4"),
+    {0}};
 
 #define ROWS_GPT2                                                                                  \
-    ROW_NAME, ROW_COUNT("n_embd", hidden_size, "768", MAX_WIDTH, HELP_H),                          \
+    ROW_NAME, ROW_SIZE("n_embd", hidden_size, "768", MAX_WIDTH, HELP_H),                           \
         ROW_COUNT("n_inner", intermediate_size, NULL, MAX_WIDTH, HELP_F "; default: 4 n_embd"),    \
-        ROW_COUNT("n_layer", num_hidden_layers, "12", MAX_LAYERS, HELP_L),                         \
-        ROW_COUNT("n_head", num_attention_heads, "12", MAX_HEADS, HELP_A),                         \
-        ROW_COUNT("vocab_size", vocab_size, "50257", MAX_VOCAB, HELP_V),                           \
+        ROW_SIZE("n_layer", num_hidden_layers, "12", MAX_LAYERS, HELP_L),                          \
+        ROW_SIZE("n_head", num_attention_heads, "12", MAX_HEADS, HELP_A),                          \
+        ROW_SIZE("vocab_size", vocab_size, "50257", MAX_VOCAB, HELP_V),                            \
         ROW_COUNT("n_positions", max_position_embeddings, "1024", MAX_VOCAB,                       \
                   "rows of the position table"),                                                   \
         ROW_BOOL("tie_word_embeddings", tie_word_embeddings, "true", HELP_TIED),                   \
@@ -266,11 +275,11 @@ static const struct field gpt_neox_rows[] = {
 static const struct field opt_rows[] = {
     ROW_TYPE("opt", TYPE_OPT),
     ROW_NAME,
-    ROW_COUNT("hidden_size", hidden_size, "768", MAX_WIDTH, HELP_H),
-    ROW_COUNT("ffn_dim", intermediate_size, "3072", MAX_WIDTH, HELP_F),
-    ROW_COUNT("num_hidden_layers", num_hidden_layers, "12", MAX_LAYERS, HELP_L),
-    ROW_COUNT("num_attention_heads", num_attention_heads, "12", MAX_HEADS, HELP_A),
-    ROW_COUNT("vocab_size", vocab_size, "50272", MAX_VOCAB, HELP_V),
+    ROW_SIZE("hidden_size", hidden_size, "768", MAX_WIDTH, HELP_H),
+    ROW_SIZE("ffn_dim", intermediate_size, "3072", MAX_WIDTH, HELP_F),
+    ROW_SIZE("num_hidden_layers", num_hidden_layers, "12", MAX_LAYERS, HELP_L),
+    ROW_SIZE("num_attention_heads", num_attention_heads, "12", MAX_HEADS, HELP_A),
+    ROW_SIZE("vocab_size", vocab_size, "50272", MAX_VOCAB, HELP_V),
     ROW_COUNT("max_position_embeddings", max_position_embeddings, "2048", MAX_VOCAB,
               "positions; the table has two rows more"),
     ROW_COUNT("word_embed_proj_dim", word_embed_proj_dim, NULL, MAX_WIDTH,
@@ -287,11 +296,11 @@ static const struct field opt_rows[] = {
 static const struct field bloom_rows[] = {
     ROW_TYPE("bloom", TYPE_BLOOM),
     ROW_NAME,
-    ROW_COUNT("hidden_size", hidden_size, "64", MAX_WIDTH, HELP_H),
+    ROW_SIZE("hidden_size", hidden_size, "64", MAX_WIDTH, HELP_H),
     ROW_COUNT("n_embed", hidden_size, NULL, MAX_WIDTH, HELP_H ", older name"),
-    ROW_COUNT("n_layer", num_hidden_layers, "2", MAX_LAYERS, HELP_L),
-    ROW_COUNT("n_head", num_attention_heads, "8", MAX_HEADS, HELP_A),
-    ROW_COUNT("vocab_size", vocab_size, "250880", MAX_VOCAB, HELP_V),
+    ROW_SIZE("n_layer", num_hidden_layers, "2", MAX_LAYERS, HELP_L),
+    ROW_SIZE("n_head", num_attention_heads, "8", MAX_HEADS, HELP_A),
+    ROW_SIZE("vocab_size", vocab_size, "250880", MAX_VOCAB, HELP_V),
     ROW_BOOL("tie_word_embeddings", tie_word_embeddings, "true", HELP_TIED),
     ROWS_HIDDEN_DROPOUT("attention_dropout", "hidden_dropout", "0"),
     {0}};
@@ -299,14 +308,14 @@ static const struct field bloom_rows[] = {
 static const struct field falcon_rows[] = {
     ROW_TYPE("falcon", TYPE_FALCON),
     ROW_NAME,
-    ROW_COUNT("hidden_size", hidden_size, "4544", MAX_WIDTH, HELP_H),
+    ROW_SIZE("hidden_size", hidden_size, "4544", MAX_WIDTH, HELP_H),
     ROW_COUNT("ffn_hidden_size", intermediate_size, NULL, MAX_WIDTH,
               HELP_F "; default: 4 hidden_size"),
-    ROW_COUNT("num_hidden_layers", num_hidden_layers, "32", MAX_LAYERS, HELP_L),
-    ROW_COUNT("num_attention_heads", num_attention_heads, "71", MAX_HEADS, HELP_A),
+    ROW_SIZE("num_hidden_layers", num_hidden_layers, "32", MAX_LAYERS, HELP_L),
+    ROW_SIZE("num_attention_heads", num_attention_heads, "71", MAX_HEADS, HELP_A),
     ROW_COUNT("num_kv_heads", num_key_value_heads, NULL, MAX_HEADS,
               HELP_KV "; read with new_decoder_architecture only"),
-    ROW_COUNT("vocab_size", vocab_size, "65024", MAX_VOCAB, HELP_V),
+    ROW_SIZE("vocab_size", vocab_size, "65024", MAX_VOCAB, HELP_V),
     ROW_BOOL("multi_query", multi_query, "true", "one key and value head"),
     ROW_BOOL("new_decoder_architecture", new_decoder_architecture, "false", "Falcon-40B's"),
     ROW_BOOL("parallel_attn", parallel_attn, "true", "attention and MLP read the same input"),
@@ -347,11 +356,11 @@ static const struct field_table mpt_attention_table = {
 static const struct field mpt_rows[] = {
     ROW_TYPE("mpt", TYPE_MPT),
     ROW_NAME,
-    ROW_COUNT("d_model", hidden_size, "2048", MAX_WIDTH, HELP_H),
+    ROW_SIZE("d_model", hidden_size, "2048", MAX_WIDTH, HELP_H),
     ROW_REAL("expansion_ratio", expansion_ratio, "4", 1024.0, "width of the MLP over d_model"),
-    ROW_COUNT("n_layers", num_hidden_layers, "24", MAX_LAYERS, HELP_L),
-    ROW_COUNT("n_heads", num_attention_heads, "16", MAX_HEADS, HELP_A),
-    ROW_COUNT("vocab_size", vocab_size, "50368", MAX_VOCAB, HELP_V),
+    ROW_SIZE("n_layers", num_hidden_layers, "24", MAX_LAYERS, HELP_L),
+    ROW_SIZE("n_heads", num_attention_heads, "16", MAX_HEADS, HELP_A),
+    ROW_SIZE("vocab_size", vocab_size, "50368", MAX_VOCAB, HELP_V),
     ROW_COUNT("max_seq_len", max_position_embeddings, "2048", MAX_VOCAB,
               "rows of the position table"),
     ROW_BOOL("learned_pos_emb", learned_pos_emb, "true", "a position table, unless alibi"),
@@ -368,14 +377,14 @@ static const struct field mpt_rows[] = {
 static const struct field t5_rows[] = {
     ROW_TYPE("t5", TYPE_T5),
     ROW_NAME,
-    ROW_COUNT("d_model", hidden_size, "512", MAX_WIDTH, HELP_H),
-    ROW_COUNT("d_ff", intermediate_size, "2048", MAX_WIDTH, HELP_F),
+    ROW_SIZE("d_model", hidden_size, "512", MAX_WIDTH, HELP_H),
+    ROW_SIZE("d_ff", intermediate_size, "2048", MAX_WIDTH, HELP_F),
     ROW_COUNT("d_kv", head_dim, "64", MAX_HEADS, "width of a head"),
-    ROW_COUNT("num_layers", num_hidden_layers, "6", MAX_LAYERS, "encoder blocks"),
+    ROW_SIZE("num_layers", num_hidden_layers, "6", MAX_LAYERS, "encoder blocks"),
     ROW_COUNT("num_decoder_layers", num_decoder_layers, NULL, MAX_LAYERS,
               "decoder blocks; default: num_layers"),
-    ROW_COUNT("num_heads", num_attention_heads, "8", MAX_HEADS, HELP_A),
-    ROW_COUNT("vocab_size", vocab_size, "32128", MAX_VOCAB, HELP_V),
+    ROW_SIZE("num_heads", num_attention_heads, "8", MAX_HEADS, HELP_A),
+    ROW_SIZE("vocab_size", vocab_size, "32128", MAX_VOCAB, HELP_V),
     ROW_COUNT("relative_attention_num_buckets", relative_attention_num_buckets, "32", MAX_HEADS,
               "rows of the relative position table"),
     ROW_BOOL("tie_word_embeddings", tie_word_embeddings, "true", HELP_TIED),
@@ -406,10 +415,10 @@ static const struct field bert_rows[] = {
 static const struct field vit_rows[] = {
     ROW_TYPE("vit", TYPE_VIT),
     ROW_NAME,
-    ROW_COUNT("hidden_size", hidden_size, "768", MAX_WIDTH, HELP_H),
-    ROW_COUNT("intermediate_size", intermediate_size, "3072", MAX_WIDTH, HELP_F),
-    ROW_COUNT("num_hidden_layers", num_hidden_layers, "12", MAX_LAYERS, HELP_L),
-    ROW_COUNT("num_attention_heads", num_attention_heads, "12", MAX_HEADS, HELP_A),
+    ROW_SIZE("hidden_size", hidden_size, "768", MAX_WIDTH, HELP_H),
+    ROW_SIZE("intermediate_size", intermediate_size, "3072", MAX_WIDTH, HELP_F),
+    ROW_SIZE("num_hidden_layers", num_hidden_layers, "12", MAX_LAYERS, HELP_L),
+    ROW_SIZE("num_attention_heads", num_attention_heads, "12", MAX_HEADS, HELP_A),
     ROW_COUNT("image_size", image_size, "224", MAX_HEADS, "pixels a side"),
     ROW_COUNT("patch_size", patch_size, "16", MAX_HEADS, "pixels a side of a patch"),
     ROW_COUNT("num_channels", num_channels, "3", MAX_HEADS, "colours"),

@@ -34,6 +34,20 @@
         .key = (word), .kind = FIELD_COUNT, .offset = DECODER_AT(member), .min = 1,                \
         .max = (largest), .default_text = (preset), .help = (text)                                 \
     }
+/* What a network does not exist without: transformers has a default, which another network's file
+   hardly means, and refuses null (`int`, not `int | None`, in its configuration classes). */
+#define ROW_SIZE(word, member, preset, largest, text)                                              \
+    {                                                                                              \
+        .key = (word), .kind = FIELD_COUNT, .offset = DECODER_AT(member), .min = 1,                \
+        .max = (largest), .default_text = (preset), .help = (text), .null_means = NULL_IS_WRONG,   \
+        .is_expected = true                                                                        \
+    }
+/* As ROW_COUNT, with what null means. */
+#define ROW_COUNT_NULL(word, member, preset, largest, text, meaning)                               \
+    {                                                                                              \
+        .key = (word), .kind = FIELD_COUNT, .offset = DECODER_AT(member), .min = 1,                \
+        .max = (largest), .default_text = (preset), .help = (text), .null_means = (meaning)        \
+    }
 #define ROW_COUNT0(word, member, preset, largest, text)                                            \
     {                                                                                              \
         .key = (word), .kind = FIELD_COUNT, .offset = DECODER_AT(member), .min = 0,                \

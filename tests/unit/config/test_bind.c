@@ -79,7 +79,7 @@ static void test_defaults(void)
     struct fixture fixture;
     fixture_bind(&fixture, "nodes: 4\nwrap: ~\nmemory:\ntuning: null\nslow: []\n", NULL);
     const struct bound *bound = &fixture.bound;
-    CHECK_TEXT(fixture.messages, "");
+    CHECK_CONTAINS(fixture.messages, "'memory' is null: its default, 80 GiB, stands");
     CHECK_TRUE(bound->is_compiled);
     CHECK_INT(bound->gpus, -1);
     CHECK_NEAR(bound->memory_bytes, 85899345920.0, 0);
@@ -254,9 +254,13 @@ static void test_keys(void)
               "    2 | nics: {count: 3, bandwith: 1 GB/s}\n"
               "      |                  ^^^^^^^^\n"
               "      = did you mean 'bandwidth'? accepted keys: count, bandwidth\n");
-    check_messages("wrap: none\nnodes: ~\n", "t.yaml:1:1: error: 'nodes' is missing\n"
-                                             "    1 | wrap: none\n"
-                                             "      | ^^^^\n"
+    check_messages("wrap: none\n", "t.yaml:1:1: error: 'nodes' is missing\n"
+                                   "    1 | wrap: none\n"
+                                   "      | ^^^^\n"
+                                   "      = nodes: an integer from 1 to 4096 (hosts)\n");
+    check_messages("wrap: none\nnodes: ~\n", "t.yaml:2:8: error: 'nodes' is null\n"
+                                             "    2 | nodes: ~\n"
+                                             "      |        ^\n"
                                              "      = nodes: an integer from 1 to 4096 (hosts)\n");
     check_messages("[1]\n", "t.yaml:1:1: error: the file must be a map, not a list\n"
                             "    1 | [1]\n"
@@ -361,6 +365,37 @@ static void test_foreign(void)
     CHECK_TEXT(diag.items[2].text, "unknown keys ignored: foo, bar");
     CHECK_INT(diag.items[2].place.line, 2);
     arena_release(&arena);
+}
+
+/* In a file null says what becomes of it; with -s it asks for the default and is quiet. */
+static void test_null(void)
+{
+    static const char *const back[] = {"memory=null", NULL};
+    static const struct {
+        const char *yaml, *messages;
+    } rows[] = {{"nodes: 4\nmemory: null\n",
+                 "t.yaml:2:9: warning: 'memory' is null: its default, 80 GiB, stands\n"
+                 "    2 | memory: null\n"
+                 "      |         ^^^^\n"},
+                {"nodes: 4\ntitle: ~\n",
+                 "t.yaml:2:8: warning: 'title' is null, as if it were left out\n"
+                 "    2 | title: ~\n"
+                 "      |        ^\n"},
+                {"nodes: 4\ntuning:\n", ""}}; /* a section with nothing in it */
+    struct fixture fixture;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fixture_bind(&fixture, rows[i].yaml, NULL);
+        CHECK_TEXT(fixture.messages, rows[i].messages);
+        CHECK_INT(fixture.status, STATUS_OK);
+        fixture_release(&fixture);
+    }
+    fixture_bind(&fixture, "nodes: null\n", NULL);
+    CHECK_CONTAINS(fixture.messages, "t.yaml:1:8: error: 'nodes' is null\n");
+    fixture_release(&fixture);
+    fixture_bind(&fixture, "nodes: 4\nmemory: 3 GiB\n", back);
+    CHECK_TEXT(fixture.messages, "");
+    CHECK_NEAR(fixture.bound.memory_bytes, 80.0 * (1 << 30), 0);
+    fixture_release(&fixture);
 }
 
 static void test_scalar_for_list(void)
@@ -472,6 +507,7 @@ const struct check_case bind_cases[] = {{"all kinds", test_all_kinds},
                                         {"checks", test_checks},
                                         {"all mistakes in one run", test_all_mistakes_in_one_run},
                                         {"foreign files", test_foreign},
+                                        {"null", test_null},
                                         {"a scalar for a list", test_scalar_for_list},
                                         {"hidden characters", test_hidden_characters},
                                         {"one line", test_one_line},

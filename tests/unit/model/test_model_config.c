@@ -9,16 +9,19 @@
 
 extern const struct check_case model_config_cases[];
 
+#define LLAMA_2_7B                                                                                 \
+    "model_type: llama, hidden_size: 4096, intermediate_size: 11008, num_hidden_layers: 32, "      \
+    "num_attention_heads: 32"
+
 /* Defaults are those of LlamaConfig, which is Llama-2-7B: 6,738,415,616. null is "not set". */
 static void test_defaults(void)
 {
     static const char *const texts[] = {
-        "model: {model_type: llama}\n",
         "model: {family: llama}\n",
-        "model: {model_type: llama, head_dim: null, num_key_value_heads: null, rope_scaling: null,"
-        " pad_token_id: null}\n",
-        "model: {model_type: llama, hidden_act: \"swish\"}\n",
-        "{\"model\": {\"model_type\": \"llama\", \"eos_token_id\": [1, 2],"
+        "model: {" LLAMA_2_7B ", vocab_size: 32000, head_dim: null, num_key_value_heads: null,"
+        " rope_scaling: null, pad_token_id: null}\n",
+        "model: {" LLAMA_2_7B ", vocab_size: 32000, hidden_act: \"swish\"}\n",
+        "{\"model\": {\"family\": \"llama\", \"eos_token_id\": [1, 2],"
         " \"tie_word_embeddings\": false, \"vocab_size\": 32000}}\n",
     };
     struct arena arena = {0};
@@ -30,6 +33,59 @@ static void test_defaults(void)
         CHECK_INT(model_config_parameters(&config), 6738415616);
     }
     check_context(NULL);
+    arena_release(&arena);
+}
+
+/* Sizes that a config.json leaves to transformers are named; null sizes are refused, as there. */
+static void test_left_out(void)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"model: {model_type: llama}\n",
+         "not said in 'model', so that defaults stand: hidden_size 4096, intermediate_size 11008, "
+         "num_hidden_layers 32, num_attention_heads 32, vocab_size 32000"},
+        {"model: {" LLAMA_2_7B "}\n",
+         "not said in 'model', so that defaults stand: vocab_size 32000"},
+        {"model: {" LLAMA_2_7B ", vocab_size: null}\n", "'vocab_size' is null in 'model'"},
+        {"model: {model_type: bloom, n_embed: 1024, n_layer: 24, n_head: 16}\n",
+         "not said in 'model', so that defaults stand: vocab_size 250880"},
+        {"model: {model_type: gemma, num_key_value_heads: null}\n",
+         "'num_key_value_heads' is null in 'model'"},
+        {"model: {model_type: qwen2_moe, num_key_value_heads: null}\n",
+         "'num_key_value_heads' is null in 'model'"},
+    };
+    struct arena arena = {0};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_config config = {0};
+        check_context("%s", rows[i].text);
+        CHECK_CONTAINS(fixture_bind(&arena, rows[i].text, &config), rows[i].message);
+    }
+    check_context(NULL);
+    arena_release(&arena);
+}
+
+/* Null key heads are one a query head (`if num_key_value_heads is None`), a null window is none,
+   whatever the default: k and v of 32 layers are 4096 wide, not 1024 as Mistral's 8 heads. */
+static void test_null(void)
+{
+    static const char *const sizes =
+        "hidden_size: 4096, intermediate_size: 14336, num_hidden_layers: 32, num_attention_heads: "
+        "32, vocab_size: 32000";
+    static const int64_t mistral_7b = INT64_C(7241732096); /* as published */
+    struct arena arena = {0};
+    struct model_config given = {0}, null = {0};
+    const char *text = arena_printf(&arena, "model: {model_type: mistral, %s}\n", sizes);
+    CHECK_TEXT(fixture_bind(&arena, text, &given), "");
+    CHECK_INT(model_config_parameters(&given), mistral_7b);
+    CHECK_INT(given.decoder.sliding_window, 4096);
+    text = arena_printf(
+        &arena,
+        "model: {model_type: mistral, %s, num_key_value_heads: null, sliding_window: null}\n",
+        sizes);
+    CHECK_TEXT(fixture_bind(&arena, text, &null), "");
+    CHECK_INT(model_config_parameters(&null), mistral_7b + INT64_C(32) * 2 * 4096 * (4096 - 1024));
+    CHECK_INT(null.decoder.sliding_window, 0);
     arena_release(&arena);
 }
 
@@ -159,6 +215,8 @@ static void test_schema(void)
 }
 
 const struct check_case model_config_cases[] = {{"defaults", test_defaults},
+                                                {"left out", test_left_out},
+                                                {"null", test_null},
                                                 {"head_dim", test_head_dim},
                                                 {"abstract", test_abstract},
                                                 {"mistakes", test_mistakes},
