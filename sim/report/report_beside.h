@@ -3,8 +3,8 @@
  *
  *   Beside measurements
  *     expected, p5 to p95      1.120 s to 1.310 s (spread 4.8 %)
- *     closest measured run      TT-002, llama3-8b on 8 x h100-sxm5-96gb-hbm2e: 2.457 s, predicted
- * -1.9 % here                      GPU h100-sxm5-80gb not h100-sxm5-96gb-hbm2e (distance 0.5)
+ *     closest measured run     TT-054, llama3-8b on 8 x h100-sxm5-80gb: 1.260 s, predicted -9.3 %
+ *       here                   checkpointing full not selective (distance 1.0)
  *
  * JSON: members `step_time_interval` (with what each part adds) and `closest_measured` of the run's
  * object; null where there is none.

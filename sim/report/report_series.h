@@ -1,7 +1,7 @@
 /*
  * report/report_series.h: the shape of series of measured runs, a line each.
  *
- *   series                               measured       predicted      steps
+ *   series                               measured       predicted      signs
  *   eager, compiled, float8, ...         1 0.86 0.68    1 0.81 0.65    2 of 2
  *
  * Below: every step whose sign is wrong, with both changes.

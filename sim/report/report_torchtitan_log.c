@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/shown_text.h"
 #include "base/units.h"
 #include "report/json_writer.h"
 #include "report/report_table_private.h"
@@ -85,12 +86,18 @@ void report_torchtitan_log(const struct log_comparison *comparison, FILE *file)
     const struct torchtitan_log *log = comparison->log;
     const struct interval *interval = comparison->interval;
     const double step_s = figures_of(comparison).step_s[0];
+    struct arena arena = {0};
     char low[32], high[32];
     fprintf(file,
             "%s beside %s: %" PRId64 " of %" PRId64 " lines of %" PRId64 " rank%s, steps %" PRId64
-            " to %" PRId64 "\n\n",
-            comparison->log_name, comparison->outcome->config_name, log->lines_used, log->lines,
-            log->ranks, log->ranks == 1 ? "" : "s", log->first_step, log->last_step);
+            " to %" PRId64 "%s\n",
+            comparison->log_name, text_shown(&arena, comparison->outcome->config_name),
+            log->lines_used, log->lines, log->ranks, log->ranks == 1 ? "" : "s", log->first_step,
+            log->last_step, log->is_warm_up ? ": warm-up, which is slower; no later ones" : "");
+    if (log->lines_without_rate > 0)
+        fprintf(file, "without a rate (nan, N/A): %" PRId64 " lines\n", log->lines_without_rate);
+    fputc('\n', file);
+    arena_release(&arena);
     write_table(comparison, file);
     if (has_interval(comparison))
         fprintf(file, "\nexpected, p5 to p95: %s to %s; the measured step is %s\n",
@@ -125,9 +132,13 @@ void report_torchtitan_log_json(const struct log_comparison *comparison, FILE *f
     const struct {
         const char *key;
         int64_t value;
-    } counts[] = {{"schema_version", LOG_SCHEMA_VERSION}, {"lines", log->lines},
-                  {"lines_used", log->lines_used},        {"ranks", log->ranks},
-                  {"first_step", log->first_step},        {"last_step", log->last_step}};
+    } counts[] = {{"schema_version", LOG_SCHEMA_VERSION},
+                  {"lines", log->lines},
+                  {"lines_used", log->lines_used},
+                  {"lines_without_rate", log->lines_without_rate},
+                  {"ranks", log->ranks},
+                  {"first_step", log->first_step},
+                  {"last_step", log->last_step}};
     struct json_writer json;
     json_init(&json, file);
     json_begin_object(&json);
@@ -135,6 +146,8 @@ void report_torchtitan_log_json(const struct log_comparison *comparison, FILE *f
         json_key(&json, counts[k].key);
         json_int(&json, counts[k].value);
     }
+    json_key(&json, "is_warm_up");
+    json_bool(&json, log->is_warm_up);
     json_key(&json, "config_name");
     json_text(&json, comparison->outcome->config_name);
     write_pair(&json, "step_time_s", figures.step_s, false);

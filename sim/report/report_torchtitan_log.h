@@ -5,7 +5,7 @@
  *   step time                 2.843 s      2.963 s    +4.2 %
  *   tokens/s/GPU                5,762        5,529    -4.0 %
  *   MFU (torchtitan)           33.7 %       32.3 %   -1.4 points
- *   memory reserved         82.40 GiB    81.36 GiB    -1.3 %
+ *   memory, reserved        82.40 GiB    81.36 GiB    -1.3 %
  */
 #ifndef FSDPSIM_REPORT_REPORT_TORCHTITAN_LOG_H
 #define FSDPSIM_REPORT_REPORT_TORCHTITAN_LOG_H

@@ -43,7 +43,7 @@ struct run_traits run_traits_of(const struct experiment *experiment, const struc
 double run_distance(const struct run_traits *a, const struct run_traits *b);
 /* The nearest, of equals the first; NULL: the index is empty. */
 const struct run_traits *run_closest(const struct run_index *index, const struct run_traits *run);
-/* "GPUs 32 not 8, sequences of 4,096 not 8,192": of `run`, not of `other`; "nothing". */
+/* "GPUs 32 not 8, tokens a sequence 4,096 not 8,192": of `run`, not of `other`; "nothing". */
 const char *run_difference(struct arena *arena, const struct run_traits *run,
                            const struct run_traits *other);
 

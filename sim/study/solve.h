@@ -56,7 +56,7 @@ struct solve_request {
 };
 
 struct solve_point {
-    double at;          /* knob.h */
+    double at;          /* solve_knob.h */
     const char *value;  /* "112.34Gbps": what -s takes */
     const char *reason; /* why it is refused; NULL: it was played */
     bool meets;

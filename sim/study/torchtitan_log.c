@@ -8,12 +8,11 @@
 #include "numeric/fit.h"
 
 enum { LOG_MAX_BYTES = 256 << 20, WARM_UP_STEPS = 10, FIGURE_MAX_BYTES = 31, MISTAKES_MAX = 20 };
-static const double gib = 1024.0 * 1024.0 * 1024.0;
 
 struct log_line {
     int64_t step, rank;
     bool is_first; /* of its rank */
-    double tokens_per_s, tflops, mfu, memory_gib;
+    double tokens_per_s, tflops, mfu, memory_bytes;
 };
 
 struct reader {
@@ -21,6 +20,7 @@ struct reader {
     const struct source *source;
     struct diag *diag;
     int32_t errors_before;
+    int64_t without_rate;
     struct {
         struct log_line *items;
         int32_t count, capacity;
@@ -80,33 +80,34 @@ static const char *find_value(const char *text, const char *name)
     return NULL;
 }
 
-static void complain(struct reader *reader, const struct text_line *line, const char *at,
-                     size_t length, const char *name, bool may_be_zero)
+static bool complain(struct reader *reader, const struct text_line *line, const char *at,
+                     size_t length, const char *hint, const char *mistake)
 {
     const struct place place = {.source = reader->source,
                                 .line = line->number,
                                 .column = line->columns[at - line->text],
                                 .length = length > 0 ? (int32_t)length : 1};
-    diag_add(reader->diag, DIAG_ERROR, place, "as torchtitan prints it: 'tps: 5,762'",
-             "'%s' is not a number of %s", name, may_be_zero ? "0 or more" : "more than 0");
+    diag_add(reader->diag, DIAG_ERROR, place, hint, "%s", mistake);
+    return false;
 }
 
-/* Digits with thousands' commas and a point; `value` NaN when it is not there, N/A or nan, or the
-   0 that stands where nothing was measured. */
-static bool take_figure(struct reader *reader, const struct text_line *line, const char *name,
-                        bool may_be_zero, double *value)
+/* Digits with thousands' commas and a point at `at`; NaN for N/A, nan, the 0 that stands where
+   nothing was measured, and NULL. Moves *at behind them. */
+static bool take_number(struct reader *reader, const struct text_line *line, const char **at,
+                        const char *name, bool may_be_zero, double *value)
 {
     char digits[FIGURE_MAX_BYTES + 1];
     size_t kept = 0;
-    const char *at = find_value(line->text, name);
+    const char *from = *at;
     *value = (double)NAN;
-    if (at == NULL || strncmp(at, "N/A", 3) == 0 || strncmp(at, "nan", 3) == 0)
+    if (from == NULL || strncmp(from, "N/A", 3) == 0 || strncmp(from, "nan", 3) == 0)
         return true;
-    const size_t length = strspn(at, "0123456789.,eE+-");
+    const size_t length = strspn(from, "0123456789.,eE+-");
     for (size_t k = 0; k < length && kept < FIGURE_MAX_BYTES; k++)
-        if (at[k] != ',')
-            digits[kept++] = at[k];
+        if (from[k] != ',')
+            digits[kept++] = from[k];
     digits[kept] = '\0';
+    *at = from + length;
     const bool is_number =
         length <= FIGURE_MAX_BYTES && text_to_double(digits, value) && *value < 1e15;
     if (is_number && *value > 0)
@@ -115,8 +116,42 @@ static bool take_figure(struct reader *reader, const struct text_line *line, con
     *value = (double)NAN;
     if (is_zero && may_be_zero)
         return true;
-    complain(reader, line, at, length, name, may_be_zero);
-    return false;
+    return complain(reader, line, from, length, "as torchtitan prints it: 'tps: 5,762'",
+                    arena_printf(reader->arena, "'%s' is not a number of %s", name,
+                                 may_be_zero ? "0 or more" : "more than 0"));
+}
+
+static bool take_figure(struct reader *reader, const struct text_line *line, const char *name,
+                        bool may_be_zero, double *value)
+{
+    const char *at = find_value(line->text, name);
+    return take_number(reader, line, &at, name, may_be_zero, value);
+}
+
+/* "27.32GiB(28.75%)": a figure and its unit. */
+static bool take_memory(struct reader *reader, const struct text_line *line, double *bytes)
+{
+    static const struct {
+        const char *word;
+        double bytes;
+    } units[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+                 {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
+    const char *at = find_value(line->text, "memory");
+    if (!take_number(reader, line, &at, "memory", true, bytes))
+        return false;
+    if (isnan(*bytes))
+        return true;
+    while (*at == ' ')
+        at++;
+    const size_t length = strcspn(at, " \t(");
+    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++) {
+        if (strlen(units[k].word) == length && strncmp(at, units[k].word, length) == 0) {
+            *bytes *= units[k].bytes;
+            return true;
+        }
+    }
+    return complain(reader, line, at, length, "KiB, MiB, GiB, TiB, KB, MB, GB or TB",
+                    "'memory' has no unit of bytes behind it");
 }
 
 /* "[rank3]:" and the like; 0 without. */
@@ -145,7 +180,9 @@ static void take_line(struct reader *reader, const struct text_line *text)
         take_figure(reader, text, is_old ? "wps" : "tps", false, &line.tokens_per_s) &&
         take_figure(reader, text, "tflops", true, &line.tflops) &&
         take_figure(reader, text, "mfu", true, &line.mfu) &&
-        take_figure(reader, text, "memory", true, &line.memory_gib);
+        take_memory(reader, text, &line.memory_bytes);
+    if (is_good && (isnan(line.tokens_per_s) || isnan(step)))
+        reader->without_rate++;
     if (!is_good || isnan(line.tokens_per_s) || isnan(step))
         return;
     line.step = (int64_t)step;
@@ -191,7 +228,9 @@ static void summarise(const struct reader *reader, struct torchtitan_log *log)
 {
     const enum which which = choose(reader);
     const size_t rate = offsetof(struct log_line, tokens_per_s);
-    *log = (struct torchtitan_log){.lines = reader->lines.count};
+    *log = (struct torchtitan_log){.lines = reader->lines.count,
+                                   .lines_without_rate = reader->without_rate,
+                                   .is_warm_up = which != LATER_STEPS};
     for (int32_t k = 0; k < reader->lines.count; k++) {
         const struct log_line *line = &reader->lines.items[k];
         log->ranks += line->is_first;
@@ -207,7 +246,7 @@ static void summarise(const struct reader *reader, struct torchtitan_log *log)
     log->fast_tokens_per_s = share_of(reader, which, rate, 0.95);
     log->tflops_per_gpu = share_of(reader, which, offsetof(struct log_line, tflops), 0.5);
     log->mfu = share_of(reader, which, offsetof(struct log_line, mfu), 0.5) / 100.0;
-    log->reserved_bytes = share_of(reader, which, offsetof(struct log_line, memory_gib), 1.0) * gib;
+    log->reserved_bytes = share_of(reader, which, offsetof(struct log_line, memory_bytes), 1.0);
 }
 
 enum status torchtitan_log_parse(struct arena *arena, const struct source *source,
@@ -228,7 +267,12 @@ enum status torchtitan_log_parse(struct arena *arena, const struct source *sourc
         if (diag->error_count - reader.errors_before >= MISTAKES_MAX)
             break;
     }
-    if (diag->error_count == reader.errors_before && reader.lines.count == 0)
+    if (diag->error_count == reader.errors_before && reader.lines.count == 0 &&
+        reader.without_rate > 0)
+        diag_add(diag, DIAG_ERROR, (struct place){source, 1, 1, 1}, NULL,
+                 "no line has a rate: in all %lld with a step it is nan or N/A",
+                 (long long)reader.without_rate);
+    else if (diag->error_count == reader.errors_before && reader.lines.count == 0)
         diag_add(diag, DIAG_ERROR, (struct place){source, 1, 1, 1},
                  "the log that torchtitan prints, with lines such as 'step: 20  loss: 5.1  memory: "
                  "27.32GiB(28.75%)  tps: 1,786'",

@@ -6,12 +6,13 @@
  *
  * A line counts that has `step:` and `tps:` (before 2024-10 `wps:`); launchers' prefixes, times,
  * colour codes and all other lines are passed over. tps is tokens a second and GPU, the mean since
- * the line before; memory is the peak of reserved memory. Values may be absent or N/A (mfu under
- * float8).
+ * the line before; memory is the peak of reserved memory, in the unit that stands behind it. Values
+ * may be absent or N/A (mfu under float8); a line whose rate is nan is counted apart.
  *
  * The first steps are slower (compilation, the allocator, NCCL's set-up), so lines up to step 10
- * are left out; where there are no others, only each rank's first line is; a single line counts. Of
- * the lines that are left: medians of tps, tflops and mfu over all ranks, the largest memory.
+ * are left out; where there are no others (`is_warm_up`), only each rank's first line is; a single
+ * line counts. Of the lines that are left: medians of tps, tflops and mfu over all ranks, the
+ * largest memory.
  */
 #ifndef FSDPSIM_STUDY_TORCHTITAN_LOG_H
 #define FSDPSIM_STUDY_TORCHTITAN_LOG_H
@@ -24,6 +25,8 @@
 
 struct torchtitan_log {
     int64_t lines, lines_used;     /* with a step and a rate */
+    int64_t lines_without_rate;    /* a step whose rate is nan or N/A */
+    bool is_warm_up;               /* those used are of the first steps: there are no others */
     int64_t ranks;                 /* that wrote them; 1 without prefixes */
     int64_t first_step, last_step; /* of those used */
     double tokens_per_s_per_gpu;

@@ -56,8 +56,9 @@ int32_t toy_communicator(struct toy *toy, const char *name)
 {
     const int32_t ranks = (int32_t)toy->layout.ranks;
     struct communicator *comm = ARENA_PUSH(&toy->arena, &toy->program->communicators);
-    *comm =
-        (struct communicator){name, "test", {.ranks = ranks, .hosts = 1, .ranks_per_host = ranks}};
+    *comm = (struct communicator){.name = name,
+                                  .purpose = "test",
+                                  .group = {.ranks = ranks, .hosts = 1, .ranks_per_host = ranks}};
     return toy->program->communicators.count - 1;
 }
 

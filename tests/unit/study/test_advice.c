@@ -159,7 +159,7 @@ static void test_path_of_runs(void)
             check_context("%s %s", rows[i].config, rows[i].overrides);
             CHECK_INT(sum_ps, path->length_ps);
             CHECK_NEAR(s_from_ps(path->length_ps),
-                       played.outcome.step_time_s * (double)played.experiment.simulate.steps,
+                       played.outcome.step_time_s * (double)played.experiment.reported_steps,
                        1e-12);
             CHECK_TRUE(path->held_ps <= path->length_ps);
             CHECK_TRUE((path->by_cause_ps[PATH_RETRY] > 0) == (played.outcome.alloc_retries > 0));

@@ -66,6 +66,55 @@ static void test_short(void)
     arena_release(&arena);
 }
 
+/* Memory has the unit that stands behind it; without one it is a mistake. */
+static void test_units(void)
+{
+    static const struct {
+        const char *written;
+        double bytes;
+    } rows[] = {{"27.5GiB(28%)", 27.5 * 1073741824},
+                {"28160.00MiB(28%)", 27.5 * 1073741824},
+                {"27.5 GB", 27.5e9},
+                {"1,024.0MB(1%)", 1.024e9},
+                {"0.25TiB", 274877906944.0},
+                {"27.5(28%)", -1},
+                {"27.5Gb(28%)", -1},
+                {"27.5GiBs", -1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct arena arena = {0};
+        struct diag diag;
+        struct torchtitan_log log;
+        const char *text = arena_printf(&arena, "step: 20  memory: %s  tps: 5\n", rows[i].written);
+        check_context("%s", text);
+        const bool is_good = rows[i].bytes > 0;
+        CHECK_INT(parse(&arena, text, &log, &diag), is_good ? STATUS_OK : STATUS_INPUT);
+        if (is_good)
+            CHECK_NEAR(log.reserved_bytes, rows[i].bytes, 1e-12);
+        arena_release(&arena);
+    }
+    check_context(NULL);
+}
+
+/* Lines without a rate are counted; a log of nothing else, and one of warm-up alone, say so. */
+static void test_left_out(void)
+{
+    struct arena arena = {0};
+    struct diag diag;
+    struct torchtitan_log log;
+    if (CHECK_INT(
+            parse(&arena, "step: 11 tps: nan\nstep: 12 tps: 40\nstep: 13 tps: N/A\n", &log, &diag),
+            STATUS_OK)) {
+        CHECK_INT(log.lines, 1);
+        CHECK_INT(log.lines_without_rate, 2);
+        CHECK_TRUE(!log.is_warm_up);
+    }
+    CHECK_INT(parse(&arena, "step: 11 tps: nan\n", &log, &diag), STATUS_INPUT);
+    CHECK_CONTAINS(diag.items[0].text, "no line has a rate");
+    if (CHECK_INT(parse(&arena, "step: 1 tps: 4\nstep: 10 tps: 5\n", &log, &diag), STATUS_OK))
+        CHECK_TRUE(log.is_warm_up);
+    arena_release(&arena);
+}
+
 /* All mistakes, where they stand: colour codes count as the editor counts them. */
 static void test_mistakes(void)
 {
@@ -85,4 +134,5 @@ static void test_mistakes(void)
 }
 
 const struct check_case torchtitan_log_cases[] = {
-    {"median", test_median}, {"short", test_short}, {"mistakes", test_mistakes}, {NULL, NULL}};
+    {"median", test_median},     {"short", test_short},       {"units", test_units},
+    {"left out", test_left_out}, {"mistakes", test_mistakes}, {NULL, NULL}};
