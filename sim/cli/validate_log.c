@@ -35,7 +35,7 @@ enum exit_code validate_log(struct command *command)
     /* The mistakes of both files are shown. */
     const enum status read = torchtitan_log_load(arena, path, &log, &command->diag);
     enum status status = command_load(command, command->arguments.items[0], &experiment);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK || read == STATUS_WORLD)
         status = read;
     if (status == STATUS_OK)
         status = experiment_build(&experiment);
