@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "cli/new_file.h"
 #include "cli/validate_store.h"
+#include "report/report_causes.h"
 #include "report/report_comm_tables.h"
 #include "report/report_kernels.h"
 #include "report/report_models.h"
@@ -23,6 +24,7 @@ struct everything {
     struct model_validation models;
     struct validation runs;
     struct validate_series_list series;
+    struct validate_causes causes;
 };
 
 typedef void write_part(struct arena *arena, const struct everything *all, FILE *file);
@@ -51,6 +53,7 @@ static void write_page(struct arena *arena, const struct everything *all, FILE *
 {
     (void)arena;
     report_validation_markdown(&all->runs, ACCURACY_LIMIT, "accuracy.svg", file);
+    report_causes(&all->causes, true, file);
     report_series(&all->series, true, file);
     report_kernels_markdown(&all->kernels, file);
     fputc('\n', file);
@@ -87,10 +90,12 @@ static enum status play_components(struct command *command, struct everything *a
 static enum status play_runs(struct command *command, struct everything *all)
 {
     const struct validate_request request = {0};
-    const enum status status = validate_run(&command->arena, &request, &all->runs, &command->diag);
-    return status == STATUS_OK
-               ? validate_series_load(&command->arena, &all->runs, &all->series, &command->diag)
-               : status;
+    enum status status = validate_run(&command->arena, &request, &all->runs, &command->diag);
+    if (status == STATUS_OK)
+        status = validate_series_load(&command->arena, &all->runs, &all->series, &command->diag);
+    if (status == STATUS_OK)
+        status = validate_causes_load(&command->arena, &all->runs, &all->causes, &command->diag);
+    return status;
 }
 
 enum exit_code validate_update(struct command *command, const char *folder)

@@ -9,6 +9,7 @@
 #include "cli/validate_log.h"
 #include "cli/validate_store.h"
 #include "cli/validate_update.h"
+#include "report/report_causes.h"
 #include "report/report_comm_tables.h"
 #include "report/report_kernels.h"
 #include "report/report_models.h"
@@ -16,6 +17,7 @@
 #include "report/report_series.h"
 #include "report/report_validate.h"
 #include "study/validate.h"
+#include "study/validate_causes.h"
 #include "study/validate_collectives.h"
 #include "study/validate_kernels.h"
 #include "study/validate_models.h"
@@ -123,9 +125,12 @@ static enum status write_runs(struct command *command, const char *path, FILE *f
     const int64_t limit = options->limit != 0 ? options->limit : DEFAULT_LIMIT;
     struct validation validation;
     struct validate_series_list series = {0};
+    struct validate_causes causes = {0};
     enum status status = validate_run(&command->arena, &request, &validation, &command->diag);
     if (status == STATUS_OK)
         status = validate_series_load(&command->arena, &validation, &series, &command->diag);
+    if (status == STATUS_OK && path == NULL)
+        status = validate_causes_load(&command->arena, &validation, &causes, &command->diag);
     if (status == STATUS_OK)
         status = write_picture(command, &validation);
     if (status == STATUS_OK)
@@ -138,8 +143,10 @@ static enum status write_runs(struct command *command, const char *path, FILE *f
         report_validation_markdown(&validation, limit, picture_link(options), file);
     else
         report_validation(&validation, limit, options->is_resolved, file);
-    if (!options->is_json)
+    if (!options->is_json) {
+        report_causes(&causes, options->is_markdown, file);
         report_series(&series, options->is_markdown, file);
+    }
     return STATUS_OK;
 }
 

@@ -36,11 +36,23 @@ static void score_line(struct page *page, const char *name, const struct validat
     page_percent(page, score->mean_source_median, false);
 }
 
+/* Of all step times, those of a group. */
+static void score_part(struct page *page, const struct validate_group *group)
+{
+    char name[64];
+    if (group->scores.step_time.n == 0)
+        return;
+    snprintf(name, sizeof(name), "  %s", group->name);
+    score_line(page, name, &group->scores.step_time);
+}
+
 static void write_scores(struct page *page, const struct validation *validation)
 {
     page_begin(page, 8, 1);
     score_header(page, "|error|");
     score_line(page, "step time", &validation->headline.step_time);
+    for (int32_t k = 0; k < validation->by_hosts.count; k++)
+        score_part(page, &validation->by_hosts.items[k]);
     score_line(page, "  without assumed facts", &validation->without_assumed.step_time);
     score_line(page, "  trust C and repeats too", &validation->all_trust.step_time);
     score_line(page, "memory", &validation->headline.memory);

@@ -161,6 +161,7 @@ void report_validation_json(const struct validation *validation, FILE *file)
     json_end_object(&json);
     json_groups(&json, "by_source", &validation->by_source);
     json_groups(&json, "by_gpu", &validation->by_gpu);
+    json_groups(&json, "by_hosts", &validation->by_hosts);
     json_groups(&json, "by_regime", &validation->by_regime);
     json_groups(&json, "by_mfu_convention", &validation->by_convention);
     json_key(&json, "excluded");

@@ -72,15 +72,18 @@ static const char *first_error(struct arena *arena, const struct diag *diag)
     return "it could not be simulated";
 }
 
-static const char *regime_of(struct arena *arena, const struct row_settings *settings,
-                             const struct outcome *outcome)
+static const char *hosts_of(const struct row_settings *settings, const struct outcome *outcome)
+{
+    const bool is_guess = setting_value(settings, "source.network") != NULL;
+    return outcome->n_nodes == 1 ? "single node"
+           : is_guess            ? "multi node, network assumed"
+                                 : "multi node";
+}
+
+static const char *regime_of(struct arena *arena, const char *hosts, const struct outcome *outcome)
 {
     const double exposed = outcome->exposed_comm_fraction;
-    const bool is_guess = setting_value(settings, "source.network") != NULL;
-    const char *size = outcome->n_nodes == 1 ? "single node"
-                       : is_guess            ? "multi node, network assumed"
-                                             : "multi node";
-    return arena_printf(arena, "%s, %s", size,
+    return arena_printf(arena, "%s, %s", hosts,
                         exposed < PARTLY_EXPOSED    ? "compute-bound"
                         : exposed < BANDWIDTH_BOUND ? "partly exposed"
                                                     : "bandwidth-bound");
@@ -165,7 +168,8 @@ static void take_outcome(const struct player *player, const struct measured_row 
     take_traits(player->arena, experiment, outcome, row);
     row->exposed_comm_fraction = outcome->exposed_comm_fraction;
     row->fits = outcome->fits;
-    row->regime = regime_of(player->arena, settings, outcome);
+    row->hosts = hosts_of(settings, outcome);
+    row->regime = regime_of(player->arena, row->hosts, outcome);
     if (isnan(row->step_s.error) && isnan(row->memory_bytes.error))
         row->reason = "no step time, and no memory of a stated kind";
 }

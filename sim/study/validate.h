@@ -59,7 +59,9 @@ struct validate_pair {
 
 struct validate_row {
     int32_t line; /* in the CSV */
-    const char *label, *source, *licence, *gpu, *model, *trust, *regime;
+    const char *label, *source, *licence, *gpu, *model, *trust;
+    const char *hosts;  /* "single node", "multi node", "multi node, network assumed" */
+    const char *regime; /* hosts, and how much of the communication is exposed */
     int64_t n_gpus;
     int64_t tokens_per_gpu; /* of a step; 0: not simulated */
     const char *reason;     /* why it is out of scope, NULL: in scope */
@@ -117,7 +119,7 @@ struct validation {
     int64_t in_scope;
     struct validate_scores headline, without_assumed, all_trust;
     struct validate_inside inside;
-    struct validate_groups by_source, by_gpu, by_regime, by_convention;
+    struct validate_groups by_source, by_gpu, by_hosts, by_regime, by_convention;
     struct {
         struct validate_exclusion *items;
         int32_t count, capacity;

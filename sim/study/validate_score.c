@@ -53,7 +53,7 @@ struct validate_score score_of(struct arena *arena, const double *errors, int32_
 
 /* ---- which rows --------------------------------------------------------------------------- */
 
-enum key_kind { KEY_NONE, KEY_SOURCE, KEY_GPU, KEY_REGIME, KEY_CONVENTION };
+enum key_kind { KEY_NONE, KEY_SOURCE, KEY_GPU, KEY_HOSTS, KEY_REGIME, KEY_CONVENTION };
 enum figure { FIGURE_TIME, FIGURE_MEMORY, FIGURE_MFU };
 struct selection {
     bool takes_assumed, takes_unscored; /* rows that lean on assumed facts; of trust C, repeats */
@@ -71,6 +71,8 @@ static const char *key_of(const struct validate_row *row, enum key_kind key)
         return row->source;
     case KEY_GPU:
         return row->gpu;
+    case KEY_HOSTS:
+        return row->hosts;
     case KEY_REGIME:
         return row->regime;
     case KEY_CONVENTION:
@@ -275,10 +277,12 @@ void validation_score(struct arena *arena, struct validation *validation)
     count_exclusions(arena, validation);
     count_groups(arena, validation, KEY_SOURCE, &validation->by_source);
     count_groups(arena, validation, KEY_GPU, &validation->by_gpu);
+    count_groups(arena, validation, KEY_HOSTS, &validation->by_hosts);
     count_groups(arena, validation, KEY_REGIME, &validation->by_regime);
     count_groups(arena, validation, KEY_CONVENTION, &validation->by_convention);
     score_groups(arena, validation, KEY_SOURCE, &validation->by_source);
     score_groups(arena, validation, KEY_GPU, &validation->by_gpu);
+    score_groups(arena, validation, KEY_HOSTS, &validation->by_hosts);
     score_groups(arena, validation, KEY_REGIME, &validation->by_regime);
     score_groups(arena, validation, KEY_CONVENTION, &validation->by_convention);
     validation->headline = score_all(arena, validation, (struct selection){.takes_assumed = true});
