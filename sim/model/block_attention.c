@@ -342,6 +342,15 @@ static int64_t score_bytes(const struct block *block)
     return element + (keeps_wide ? 4 : 0) + dropout;
 }
 
+/* A view keeps what it is a view of: fused, v the raw q and k beside the rotated ones. */
+static int64_t raw_width(const struct block *block, const struct attention_part *part)
+{
+    const struct network *net = block->net;
+    const bool is_view = net->traits.has_fused_qkv && net->kv_lora == 0 && !part->is_cross &&
+                         !repeats_keys(block) && block->mode == FUSION_EAGER;
+    return is_view && net->position == POSITION_ROTARY ? net->q + net->k : 0;
+}
+
 /* The input (a norm's output), q, k, v, the context, and what the softmax leaves. What cross
    attention reads of the encoder is one tensor for all blocks: counted with the encoder's norm. */
 int64_t attention_saved_bytes(const struct block *block, const struct attention_part *part)
@@ -349,7 +358,7 @@ int64_t attention_saved_bytes(const struct block *block, const struct attention_
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = part->tokens;
     int64_t input = attention_keeps_input(block, part) ? block->input_bytes : 0;
-    int64_t bytes = input + element * tokens * (net->q + net->context) +
+    int64_t bytes = input + element * tokens * (net->q + net->context + raw_width(block, part)) +
                     element * part->key_tokens * (key_width(block) + value_width(block)) +
                     adapter_bytes(block, part);
     if (net->kv_lora > 0)

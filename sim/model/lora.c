@@ -57,6 +57,32 @@ bool lora_has_target(const struct train_shape *shape, const char *linear)
     return false;
 }
 
+/*
+ * Of one linear layer. q, k, v fused, and some of them targets: A of each stacked, the second
+ * product in groups, its output put among zeros (litgpt's LoRAQKVLinear).
+ */
+struct adapter {
+    int64_t parts; /* 0: none */
+    int64_t outputs;
+    bool is_scattered; /* index_copy, whose backward keeps what was put */
+};
+
+static struct adapter adapter_of(const struct block *block, const struct linear *linear)
+{
+    static const char *const names[] = {"q_proj", "k_proj", "v_proj"};
+    const int64_t widths[] = {block->net->q, block->net->k, block->net->v};
+    struct adapter adapter = {0};
+    if (lora_has_target(block->shape, linear->name))
+        return (struct adapter){1, linear->outputs, false};
+    for (int i = 0; text_equal(linear->name, "qkv_proj") && i < 3; i++) {
+        const bool is_target = lora_has_target(block->shape, names[i]);
+        adapter.parts += is_target;
+        adapter.outputs += is_target ? widths[i] : 0;
+    }
+    adapter.is_scattered = adapter.parts > 0 && adapter.parts < 3;
+    return adapter;
+}
+
 double lora_scale_bytes(const struct lora_shape *lora)
 {
     const double per_block = lora->has_double_quant ? 1.0 + 4.0 / NF4_SCALES_BLOCK : 4.0;
@@ -91,19 +117,20 @@ static void pass(struct block *block, struct kernel_sink *sink, const char *name
     emit_bytes(sink, name, KERNEL_ELEMENTWISE, elements * operands * (double)block->element_bytes);
 }
 
-static void add_params(struct block *block, const struct linear *linear)
+static void add_params(struct block *block, const struct linear *linear,
+                       const struct adapter *adapter)
 {
     const char *name = join_names(block->arena, block->prefix, linear->name);
-    const int64_t rank = block->shape->lora.rank;
+    const int64_t rank = block->shape->lora.rank, stacked = rank * adapter->parts;
     *ARENA_PUSH(block->arena, &block->params) =
         (struct param){.name = join_names(block->arena, name, ".lora_A.weight"),
-                       .dim0 = rank,
+                       .dim0 = stacked,
                        .rest = linear->inputs};
     *ARENA_PUSH(block->arena, &block->params) =
         (struct param){.name = join_names(block->arena, name, ".lora_B.weight"),
-                       .dim0 = linear->outputs,
+                       .dim0 = adapter->outputs,
                        .rest = rank};
-    block->kind->numel += rank * (linear->inputs + linear->outputs);
+    block->kind->numel += stacked * linear->inputs + rank * adapter->outputs;
 }
 
 /* Forward the adapter's input, backward its gradient. */
@@ -123,51 +150,68 @@ static void drop_input(struct block *block, struct kernel_sink *sink, const stru
     emit_bytes(sink, named(block, linear, ".lora.from_fp32"), KERNEL_ELEMENTWISE, cast_bytes);
 }
 
+/* Zeros, what index_copy reads and writes, and before it the turn from channels first. */
+static void scatter(struct block *block, struct kernel_sink *sink, const struct linear *linear,
+                    const struct adapter *adapter)
+{
+    const double tokens = (double)linear->tokens;
+    const bool is_forward = sink->pass == PASS_FORWARD;
+    if (adapter->is_scattered)
+        pass(block, sink, named(block, linear, is_forward ? ".lora_pad" : ".lora_pad.grad"),
+             tokens * (4.0 * (double)adapter->outputs +
+                       (is_forward ? 3.0 * (double)linear->outputs : 0.0)),
+             1.0);
+}
+
 void lora_forward(struct block *block, const struct linear *linear)
 {
-    if (!lora_has_target(block->shape, linear->name))
+    const struct adapter adapter = adapter_of(block, linear);
+    if (adapter.parts == 0)
         return;
     struct kernel_sink *sink = &block->forward;
     const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
     const double outputs = (double)tokens * (double)linear->outputs;
-    add_params(block, linear);
+    add_params(block, linear, &adapter);
     drop_input(block, sink, linear);
     emit_gemm(sink, named(block, linear, ".lora_A"),
-              (struct gemm_shape){.m = tokens, .n = rank, .k = linear->inputs});
+              (struct gemm_shape){.m = tokens, .n = rank * adapter.parts, .k = linear->inputs});
     block->needed_end = block->kind->forward.count;
     emit_gemm(sink, named(block, linear, ".lora_B"),
-              (struct gemm_shape){.m = tokens, .n = linear->outputs, .k = rank});
+              (struct gemm_shape){.m = tokens, .n = adapter.outputs, .k = rank});
+    scatter(block, sink, linear, &adapter);
     if (block->mode != FUSION_COMPILED && !block->shape->lora.has_fused_scale)
         pass(block, sink, named(block, linear, ".lora_scale"), outputs, 2.0);
     pass(block, sink, named(block, linear, ".lora_sum"), outputs, 3.0);
-    block->lora_flop +=
-        2.0 * (double)tokens * (double)rank * (double)(linear->inputs + linear->outputs);
+    block->lora_flop += 2.0 * (double)tokens * (double)rank *
+                        (double)(adapter.parts * linear->inputs + adapter.outputs);
 }
 
 void lora_backward(struct block *block, const struct linear *linear)
 {
-    if (!lora_has_target(block->shape, linear->name))
+    const struct adapter adapter = adapter_of(block, linear);
+    if (adapter.parts == 0)
         return;
     struct kernel_sink *sink = &block->backward;
     const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
-    const int64_t in = linear->inputs, out = linear->outputs;
+    const int64_t in = linear->inputs, out = adapter.outputs, stacked = rank * adapter.parts;
     if (!block->shape->lora.has_fused_scale)
-        pass(block, sink, named(block, linear, ".lora_scale.grad"), (double)tokens * (double)out,
-             2.0);
+        pass(block, sink, named(block, linear, ".lora_scale.grad"),
+             (double)tokens * (double)linear->outputs, 2.0);
+    scatter(block, sink, linear, &adapter);
     emit_gemm(sink, named(block, linear, ".lora_B.input_grad"),
-              (struct gemm_shape){.m = tokens, .n = rank, .k = out});
+              (struct gemm_shape){.m = tokens, .n = stacked, .k = out / adapter.parts});
     emit_gemm(sink, named(block, linear, ".lora_B.weight_grad"),
               (struct gemm_shape){.m = out, .n = rank, .k = tokens});
     emit_gemm(sink, named(block, linear, ".lora_A.input_grad"),
-              (struct gemm_shape){.m = tokens, .n = in, .k = rank});
+              (struct gemm_shape){.m = tokens, .n = in, .k = stacked});
     emit_gemm(sink, named(block, linear, ".lora_A.weight_grad"),
-              (struct gemm_shape){.m = rank, .n = in, .k = tokens});
+              (struct gemm_shape){.m = stacked, .n = in, .k = tokens});
     drop_input(block, sink, linear);
 }
 
 void lora_sum_gradients(struct block *block, const struct linear *linear)
 {
-    if (lora_has_target(block->shape, linear->name))
+    if (adapter_of(block, linear).parts > 0)
         pass(block, &block->backward, named(block, linear, ".lora_sum.grad"),
              (double)linear->tokens * (double)linear->inputs, 3.0);
 }
@@ -182,16 +226,18 @@ bool linear_holds_input(const struct block *block, const struct linear *linear)
 bool linear_keeps_input(const struct block *block, const struct linear *linear)
 {
     return !lora_is_on(block->shape) || linear_holds_input(block, linear) ||
-           (lora_has_target(block->shape, linear->name) && block->shape->lora.dropout <= 0.0);
+           (adapter_of(block, linear).parts > 0 && block->shape->lora.dropout <= 0.0);
 }
 
 int64_t lora_saved_bytes(const struct block *block, const struct linear *linear)
 {
     const struct lora_shape *lora = &block->shape->lora;
-    if (!lora_has_target(block->shape, linear->name))
+    const struct adapter adapter = adapter_of(block, linear);
+    if (adapter.parts == 0)
         return 0;
     const int64_t dropped = lora->dropout > 0.0 ? linear->inputs * (block->element_bytes + 1) : 0;
-    return linear->tokens * (lora->rank * block->element_bytes + dropped);
+    const int64_t put = adapter.is_scattered ? adapter.outputs : 0;
+    return linear->tokens * ((lora->rank * adapter.parts + put) * block->element_bytes + dropped);
 }
 
 int64_t lora_weight_bytes(const struct block *block)

@@ -89,6 +89,14 @@ static bool has_adapter(const struct model *model, const char *word)
     return false;
 }
 
+/* q, k, v of a model that has them in one layer. */
+static bool has_target(const struct model *model, const char *word)
+{
+    const bool is_part =
+        strcmp(word, "q_proj") == 0 || strcmp(word, "k_proj") == 0 || strcmp(word, "v_proj") == 0;
+    return has_adapter(model, word) || (is_part && has_adapter(model, "qkv_proj"));
+}
+
 static const char *known_layers(struct experiment *experiment)
 {
     struct arena *arena = &experiment->arena;
@@ -114,7 +122,7 @@ enum status lora_check_targets(struct experiment *experiment)
             config_error(&experiment->config, "train.lora.target_modules",
                          "layers outside the experts: q_proj, k_proj, v_proj, o_proj",
                          "adapters of experts cannot be simulated yet");
-        else if (!is_all && !has_adapter(experiment->model, words[i]))
+        else if (!is_all && !has_target(experiment->model, words[i]))
             config_error(&experiment->config, "train.lora.target_modules", known_layers(experiment),
                          "model '%s' has no linear layer '%s'", experiment->model->name, words[i]);
     }

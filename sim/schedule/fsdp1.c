@@ -88,8 +88,8 @@ void fsdp1_reshard(struct fsdp1_builder *builder, int32_t index, bool frees, boo
     *ARENA_PUSH(fsdp->arena, &builder->queue) = (struct free_event){.unit = index, .event = event};
 }
 
-/* 75, 81: gather unless prefetched, wait, perhaps prefetch the unit that follows. */
-static void pre_forward(struct fsdp1_builder *builder, int32_t index)
+/* 75: gather unless prefetched, wait. */
+static void enter_forward(struct fsdp1_builder *builder, int32_t index)
 {
     if (!fsdp1_has_params(builder, index))
         return;
@@ -97,8 +97,16 @@ static void pre_forward(struct fsdp1_builder *builder, int32_t index)
     if (!builder->units[index].is_prefetched)
         fsdp1_unshard(builder, index, false);
     fsdp1_wait_for_unshard(builder, index);
+}
+
+/* 81: perhaps the unit that follows is prefetched; not in a recompute, as that one has had its
+   forward (_prefetch_handle asks for _needs_pre_forward_unshard). */
+static void pre_forward(struct fsdp1_builder *builder, int32_t index)
+{
     const int32_t next = index + 1;
-    if (builder->fsdp.settings->fsdp.forward_prefetch == 0 || next == builder->fsdp.unit_count)
+    enter_forward(builder, index);
+    if (!fsdp1_has_params(builder, index) || builder->fsdp.settings->fsdp.forward_prefetch == 0 ||
+        next == builder->fsdp.unit_count)
         return;
     fsdp1_unshard(builder, next, false);
     builder->units[next].is_prefetched = true;
@@ -126,7 +134,7 @@ void fsdp1_recompute(struct fsdp1_builder *builder, int32_t index)
     for (int32_t unit = 1; unit < fsdp->unit_count; unit++)
         if (!fsdp->units[unit].has_begun && fsdp_is_inside(fsdp, run->unit, unit) &&
             fsdp_recompute_enters(fsdp, index, unit))
-            pre_forward(builder, unit);
+            enter_forward(builder, unit);
     fsdp_play_backward(fsdp, run);
     for (int32_t unit = run->unit; unit > 0; unit = fsdp->units[unit].parent)
         if (!fsdp->units[unit].has_begun && fsdp_recompute_leaves(fsdp, index, unit)) {

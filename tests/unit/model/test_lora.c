@@ -235,6 +235,37 @@ static void test_held_inputs(void)
     arena_release(&arena);
 }
 
+/*
+ * q and v of one layer for q, k, v (96 + 32 + 32): A of both stacked, 8 × 96, B 128 × 4 in two
+ * groups. Its output among zeros: 128 · 2 B a token are kept for index_copy; the view v keeps raw q
+ * and k, 128 · 2 B, beside rotated ones.
+ */
+static void test_fused_targets(void)
+{
+    struct arena arena = {0};
+    struct model_config config = fixture_small();
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.lora = lora(4, q_and_v, 2);
+    shape.lora.dropout = 0.1;
+    const struct module_kind *apart =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    struct model_config fused = fixture_small();
+    fused.type = TYPE_PHI3;
+    const struct model *model = fixture_build(&arena, &fused, &shape);
+    const struct module_kind *block = fixture_kind(model, MODULE_BLOCK);
+    const struct kernel *first = fixture_kernel(&block->forward, "qkv_proj.lora_A");
+    const struct kernel *second = fixture_kernel(&block->forward, "qkv_proj.lora_B");
+    CHECK_INT(first->n, 8);
+    CHECK_INT(second->n, 128);
+    CHECK_INT(second->k, 4);
+    CHECK_NEAR(fixture_kernel(&block->backward, "qkv_proj.lora_B.input_grad")->flop,
+               2.0 * 256 * 4 * 128, 1e-15);
+    CHECK_INT(block->numel - block->frozen_numel, apart->numel - apart->frozen_numel);
+    /* One dropped input and mask instead of two, 96·3. */
+    CHECK_INT(block->saved_bytes - apart->saved_bytes, INT64_C(256) * (2 * 128 + 2 * 128 - 288));
+    arena_release(&arena);
+}
+
 /* 256 tokens of 96: to fp32 and back 6 bytes an element each, the dropout in fp32 9, in bf16 5. */
 static void test_wide_input(void)
 {
@@ -320,6 +351,7 @@ const struct check_case lora_cases[] = {{"parameters", test_parameters},
                                         {"saved", test_saved},
                                         {"nf4", test_nf4},
                                         {"held inputs", test_held_inputs},
+                                        {"fused targets", test_fused_targets},
                                         {"wide input", test_wide_input},
                                         {"early stop", test_early_stop},
                                         {"fused scale", test_fused_scale},

@@ -248,7 +248,29 @@ static void test_refused(void)
                   "'double_quant' means nothing without quantisation");
 }
 
+/* A recompute enters units whose next one has had its forward: nothing is prefetched there. */
+static void test_prefetch_in_recompute(void)
+{
+    int32_t gathers[2] = {0};
+    for (int prefetch = 0; prefetch < 2; prefetch++) {
+        struct played played;
+        struct program_text text;
+        if (program_text_read(&text, &played, TWO_BLOCKS,
+                              prefetch ? LORA "train.activation_checkpointing=full; fsdp={api: "
+                                              "fsdp1, wrap: block, use_orig_params: false, "
+                                              "forward_prefetch: 1}"
+                                       : LORA "train.activation_checkpointing=full; " FSDP1)) {
+            program_check_balance(played.experiment.program);
+            gathers[prefetch] = program_text_count(&text, "unshard: all_gather");
+        }
+        played_release(&played);
+    }
+    CHECK_TRUE(gathers[0] > 8);
+    CHECK_INT(gathers[1], gathers[0]);
+}
+
 const struct check_case lora_cases[] = {{"traffic", test_traffic},
+                                        {"prefetch in recompute", test_prefetch_in_recompute},
                                         {"adapter_units", test_adapter_units},
                                         {"gathers", test_gathers},
                                         {"limited", test_limited},
