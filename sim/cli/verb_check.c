@@ -6,6 +6,7 @@
 #include "cli/catalog.h"
 #include "cli/command.h"
 #include "study/sweep_plan.h"
+#include "study/validate.h"
 
 static enum status check_config(struct command *command, const char *argument)
 {
@@ -69,6 +70,8 @@ enum exit_code verb_schema(struct command *command)
         schema_write(&experiment_table, stdout);
         return EXIT_DONE;
     }
+    if (text_equal(word, "runs"))
+        return (enum exit_code)validate_schema_write(&command->arena, stdout, &command->diag);
     const struct catalog_kind *kind = catalog_find(word);
     if (kind == NULL)
         return command_refuse_word(command, word);

@@ -4,8 +4,8 @@
 
 #include "cli/verb.h"
 
-static const char *const schema_words[] = {"config", "model",       "cluster",
-                                           "gpu",    "calibration", NULL};
+static const char *const schema_words[] = {"config",      "model", "cluster", "gpu",
+                                           "calibration", "runs",  NULL};
 static const char *const list_words[] = {"models", "clusters", "gpus", "calibrations", NULL};
 static const char *const model_words[] = {"show", NULL};
 static const char *const import_words[] = {"accelerate", "deepspeed", "nccl-topo", "topo-m", NULL};
@@ -107,9 +107,9 @@ const struct verb verb_table[] = {
      .summary = "print the reference of a kind of file",
      .text =
          "KIND is config, model, cluster, gpu or calibration: every key with its kind, unit, range "
-         "and default.\n",
+         "and default; or runs: the columns of a CSV for 'validate', and their words.\n",
      .examples = {{"fsdpsim schema config", "what a configuration may say"},
-                  {"fsdpsim schema cluster", "what a cluster file may say"}},
+                  {"fsdpsim schema runs", "what a CSV of measured runs may say"}},
      .words = schema_words,
      .min_arguments = 1,
      .max_arguments = 1,

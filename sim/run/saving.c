@@ -46,6 +46,13 @@ static bool is_zero(const struct experiment *experiment)
     return api == API_ZERO1 || api == API_ZERO2 || api == API_ZERO3;
 }
 
+/* Whether the state lies in the memory of the host anyway. */
+static bool is_on_host(const struct experiment *experiment)
+{
+    const struct policy_settings settings = {.fsdp = experiment->fsdp, .zero = experiment->zero};
+    return policy_offloads_params(&settings);
+}
+
 void saving_check(struct experiment *experiment)
 {
     const struct saving_config *config = &experiment->train.saving;
@@ -67,19 +74,13 @@ void saving_check(struct experiment *experiment)
                      "checkpoints are staged by a core, and cluster '%s' lacks "
                      "'host.cpu.processor'",
                      cluster->name);
-    if (config->async_mode == ASYNC_DISABLED || cluster->tree.has_pcie ||
-        cluster->copy_link.bytes_per_s > 0)
+    /* What the host has is written from there; all else crosses a link first, blocking or not. */
+    if ((config->async_mode == ASYNC_DISABLED && is_on_host(experiment)) ||
+        cluster->tree.has_pcie || cluster->copy_link.bytes_per_s > 0)
         return;
     config_error(&experiment->config, "cluster", "'copy_link: pcie4', for example, or 'pcie'",
                  "checkpoints are copied to the host, and cluster '%s' lacks 'host.copy_link'",
                  cluster->name);
-}
-
-/* Whether the state lies in the memory of the host anyway. */
-static bool is_on_host(const struct experiment *experiment)
-{
-    const struct policy_settings settings = {.fsdp = experiment->fsdp, .zero = experiment->zero};
-    return policy_offloads_params(&settings);
 }
 
 static double copy_s(const struct experiment *experiment, double bytes)

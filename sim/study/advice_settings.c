@@ -107,11 +107,27 @@ static void add_batches(struct arena *arena, const struct experiment *experiment
                   "train.micro_batch");
 }
 
+/* The GPUs that no longer share a model take batches of their own. */
+static void add_tensor_parallel(struct arena *arena, const struct experiment *experiment,
+                                struct trial_list *list)
+{
+    const int64_t tp = experiment->mesh.tp;
+    if (tp % 2 != 0)
+        return;
+    *ARENA_PUSH(arena, list) = (struct trial){
+        .words = tp > 2
+                     ? arena_printf(arena, "%" PRId64 " GPUs of tensor parallelism (larger batch)",
+                                    tp / 2)
+                     : "no tensor parallelism (larger batch)",
+        .texts = {arena_printf(arena, "mesh.tp=%" PRId64, tp / 2), "mesh.dp_shard=-1"}};
+}
+
 /* A larger batch or fewer collectives by what the run has. */
 static void add_sizes(struct arena *arena, const struct experiment *experiment,
                       struct trial_list *list)
 {
     add_batches(arena, experiment, list);
+    add_tensor_parallel(arena, experiment, list);
     add_words(arena, list, 2 * experiment->train.grad_accum, "microbatches a step (larger batch)",
               "train.grad_accum");
     if (experiment->nodes == 1)

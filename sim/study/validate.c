@@ -62,7 +62,19 @@ struct player {
     const struct fact_rules *rules;
     const char *base; /* the configuration that rows are overrides of */
     const struct spreads *spreads;
+    struct validate_exclusions *warned; /* each reason once */
+    struct diag *diag;
 };
+
+static void warn_once(const struct player *player, const struct measured_row *from,
+                      const struct row_settings *settings)
+{
+    for (int32_t k = 0; k < player->warned->count; k++)
+        if (text_equal(player->warned->items[k].reason, settings->exclude))
+            return;
+    exclusion_count(player->arena, player->warned, settings->exclude);
+    words_warn(player->arena, settings->excluded_by, from, settings->exclude, player->diag);
+}
 
 static const char *first_error(struct arena *arena, const struct diag *diag)
 {
@@ -238,6 +250,8 @@ static void validate_one(const struct player *player, const struct measured_row 
                                  .mfu = {none, none, none},
                                  .settings = settings.list.items,
                                  .setting_count = settings.list.count};
+    if (settings.excluded_by != NULL)
+        warn_once(player, from, &settings);
     if (row->reason == NULL && !has_model(player->request, &settings))
         row->reason = "no model stated";
     if (row->reason == NULL)
@@ -284,8 +298,14 @@ enum status validate_run(struct arena *arena, const struct validate_request *req
     const enum status spread_status = spreads_load(arena, folders, &spreads, diag);
     if (spread_status != STATUS_OK)
         return spread_status;
-    const struct player player = {
-        .arena = arena, .request = request, .rules = &rules, .base = base, .spreads = &spreads};
+    struct validate_exclusions warned = {0};
+    const struct player player = {.arena = arena,
+                                  .request = request,
+                                  .rules = &rules,
+                                  .base = base,
+                                  .spreads = &spreads,
+                                  .warned = &warned,
+                                  .diag = diag};
     validation->csv_name = csv;
     validation->rows = ARENA_ARRAY(arena, struct validate_row, table.rows.count + 1);
     for (int32_t k = 0; k < table.rows.count; k++)

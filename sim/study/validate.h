@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/diag.h"
@@ -145,5 +146,8 @@ void validate_index(struct arena *arena, const struct validation *validation,
  */
 MUST_CHECK enum status validate_run(struct arena *arena, const struct validate_request *request,
                                     struct validation *validation, struct diag *diag);
+
+/* The columns of such a CSV and the words that they accept (validate_words.c). */
+MUST_CHECK enum status validate_schema_write(struct arena *arena, FILE *file, struct diag *diag);
 
 #endif

@@ -197,6 +197,7 @@ static void take_row(const struct csv_table *csv, const struct csv_row *cells,
         if (at < 0)
             continue;
         row->values[k] = cells->items[at].text;
+        row->places[k] = cells->items[at].place;
         check_cell(&measured_columns[k], &cells->items[at], diag);
     }
 }

@@ -100,8 +100,10 @@ void settings_of_row(struct arena *arena, const struct fact_rules *rules,
             settings->licence = rule->licence;
         if (!fact_matches(rule, row))
             continue;
-        if (rule->exclude != NULL && settings->exclude == NULL)
+        if (rule->exclude != NULL && settings->exclude == NULL) {
             settings->exclude = reason_text(arena, rule->exclude, row);
+            settings->excluded_by = rule;
+        }
         for (int32_t s = 0; s < rule->set_count; s++)
             apply_setting(arena, rule, &rule->set[s], row, settings);
     }

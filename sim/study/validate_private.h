@@ -34,7 +34,8 @@ int32_t measured_column_find(const char *name); /* -1: none */
 
 struct measured_row {
     struct place place;
-    const char *values[MEASURED_COLUMN_MAX]; /* "" when empty; by index in measured_columns */
+    const char *values[MEASURED_COLUMN_MAX];  /* "" when empty; by index in measured_columns */
+    struct place places[MEASURED_COLUMN_MAX]; /* of those that the CSV has */
 };
 
 struct measured_table {
@@ -90,6 +91,11 @@ bool fact_matches(const struct fact_rule *rule, const struct measured_row *row);
 /* '*' any run of characters, '?' one; alternatives split by '|'. */
 bool pattern_matches(const char *patterns, const char *text);
 
+/* validate_words.c: where the rule knows the words of a column, warns of the row's own, with those
+   that are accepted. */
+void words_warn(struct arena *arena, const struct fact_rule *rule, const struct measured_row *row,
+                const char *reason, struct diag *diag);
+
 /* ---- a row's configuration ---------------------------------------------------------------- */
 
 struct row_settings {
@@ -98,6 +104,7 @@ struct row_settings {
         int32_t count, capacity;
     } list;
     const char *exclude; /* NULL: nothing excludes the row */
+    const struct fact_rule *excluded_by;
     const char *licence;
     bool is_assumed;
 };

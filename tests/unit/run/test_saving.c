@@ -93,6 +93,7 @@ static void test_what_is_saved(void)
     char overrides[512];
     if (played_play(&zero, "worked-examples/f",
                     "nodes=2; train.checkpoint.interval=10; cluster.storage.write=1GB/s;"
+                    "cluster.host.copy_link=pcie4;"
                     "fsdp.api=zero1; train.precision={param_dtype: bf16, reduce_dtype: bf16}")) {
         CHECK_NEAR(zero.outcome.checkpoint_bytes, 9.8e9, 1e-12);
         CHECK_NEAR(zero.outcome.checkpoint_write_s, 5.6, 1e-12);
@@ -167,6 +168,9 @@ static void test_mistakes(void)
         {"worked-examples/units-3",
          "train.checkpoint={interval: 10, async_mode: async_with_pinned_mem};"
          "cluster=ideal-2x2gbs-half; cluster.storage.write=2GB/s",
+         {"lacks 'host.copy_link'"}},
+        {"worked-examples/units-3",
+         "train.checkpoint={interval: 10}; cluster=ideal-2x2gbs-half; cluster.storage.write=2GB/s",
          {"lacks 'host.copy_link'"}},
         {"worked-examples/units-3",
          "train.checkpoint={interval: 10, async_mode: async}; cluster.storage.write=2GB/s;"
