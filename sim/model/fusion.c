@@ -31,25 +31,26 @@ struct cell {
         .suffix = NULL                                                                             \
     }
 #define NORM_PASS .kind = KERNEL_NORM, .impl = IMPL_COMPOSITE
+#define CAST_PASS                                                                                  \
+    .kind = KERNEL_ELEMENTWISE, .impl = IMPL_COMPOSITE, .narrow = 1, .wide = 1, .is_cast = true
 
 static const struct pass none[] = {END};
 
 /* x.float(); pow(2); mean; + eps, rsqrt; x·r; cast; ·weight. */
-static const struct pass rms_eager[] = {
-    {".to_fp32", NORM_PASS, .narrow = 1, .wide = 1, .is_cast = true},
-    {".square", NORM_PASS, .wide = 2},
-    {".mean", NORM_PASS, .wide = 1, .token_bytes = 4},
-    {".rsqrt", NORM_PASS, .token_bytes = 16},
-    {".scale", NORM_PASS, .wide = 2, .token_bytes = 4},
-    {".from_fp32", NORM_PASS, .narrow = 1, .wide = 1, .is_cast = true},
-    {".weight", NORM_PASS, .narrow = 2, .reads_weight = true},
-    END};
+static const struct pass rms_eager[] = {{".to_fp32", CAST_PASS},
+                                        {".square", NORM_PASS, .wide = 2},
+                                        {".mean", NORM_PASS, .wide = 1, .token_bytes = 4},
+                                        {".rsqrt", NORM_PASS, .token_bytes = 16},
+                                        {".scale", NORM_PASS, .wide = 2, .token_bytes = 4},
+                                        {".from_fp32", CAST_PASS},
+                                        {".weight", NORM_PASS, .narrow = 2, .reads_weight = true},
+                                        END};
 /* The chain rule through these, operation by operation. */
 static const struct pass rms_eager_backward[] = {
     {".weight.input_grad", NORM_PASS, .narrow = 2, .reads_weight = true},
     {".weight.product", NORM_PASS, .narrow = 3, .for_weight = true},
     {".weight_grad", NORM_PASS, .narrow = 1, .reads_weight = true, .for_weight = true},
-    {".from_fp32.grad", NORM_PASS, .narrow = 1, .wide = 1, .is_cast = true},
+    {".from_fp32.grad", CAST_PASS},
     {".scale.input_grad", NORM_PASS, .wide = 2, .token_bytes = 4},
     {".scale.product", NORM_PASS, .wide = 3},
     {".scale.rsqrt_grad", NORM_PASS, .wide = 1, .token_bytes = 4},
@@ -58,7 +59,7 @@ static const struct pass rms_eager_backward[] = {
     {".square.power", NORM_PASS, .wide = 2},
     {".square.grad", NORM_PASS, .wide = 3},
     {".grad_sum", NORM_PASS, .wide = 3},
-    {".to_fp32.grad", NORM_PASS, .narrow = 1, .wide = 1, .is_cast = true},
+    {".to_fp32.grad", CAST_PASS},
     END};
 static const struct pass layer_eager[] = {
     {"", KERNEL_NORM, IMPL_EAGER, .narrow = 2, .token_bytes = 8, .reads_weight = true}, END};
@@ -91,9 +92,15 @@ static const struct pass sum_inductor[] = {ELEMENT("", IMPL_INDUCTOR, 3), END};
 /* To fp32, multiply with the table, back; transformers' rotate_half, cat, two products and a sum in
    bf16 move the same 20 bytes an element. Partial rotary leaves out what it does not touch. */
 static const struct pass rotary_eager[] = {
-    {".to_fp32", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .narrow = 1, .wide = 1, .is_cast = true},
+    {".to_fp32", CAST_PASS},
     {"", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .wide = 2, .reads_weight = true},
-    {".from_fp32", KERNEL_ELEMENTWISE, IMPL_COMPOSITE, .narrow = 1, .wide = 1, .is_cast = true},
+    {".from_fp32", CAST_PASS},
+    END};
+/* Complex numbers are multiplied by one vectorised kernel. */
+static const struct pass rotary_complex_eager[] = {
+    {".to_fp32", CAST_PASS},
+    {"", KERNEL_ELEMENTWISE, IMPL_EAGER, .wide = 2, .reads_weight = true},
+    {".from_fp32", CAST_PASS},
     END};
 static const struct pass rotary_inductor[] = {
     {"", KERNEL_ELEMENTWISE, IMPL_INDUCTOR, .narrow = 2, .reads_weight = true}, END};
@@ -246,7 +253,7 @@ static const struct cell table[FUSION_OP_COUNT][FUSION_MODE_COUNT] = {
     [FUSION_ROTARY] = {{rotary_eager, rotary_eager},
                        {rotary_inductor, rotary_inductor},
                        {rotary_hand, rotary_hand}},
-    [FUSION_ROTARY_COMPLEX] = {{rotary_eager, rotary_eager},
+    [FUSION_ROTARY_COMPLEX] = {{rotary_complex_eager, rotary_complex_eager},
                                {rotary_complex_inductor, rotary_complex_inductor},
                                {rotary_hand, rotary_hand}},
     [FUSION_ACTIVATION] = {{act_eager, act_eager_backward},
