@@ -25,7 +25,12 @@
  *
  * nf4 (bitsandbytes; torchao's NF4Tensor): 4 bits a weight and a scale of 4 bytes for 64 of them;
  * with double quantisation 1 byte for 64 and 4 bytes for 256 of those: 4.127 bits. Every product
- * with W, forward and backward, is preceded by a kernel that reads that and writes W.
+ * with W, forward and backward, is preceded by a kernel that reads that and writes W; with double
+ * quantisation by two small ones before it, the scales to fp32 and their mean added in place
+ * (bitsandbytes/functional.py, dequantize_4bit, nested).
+ *
+ * PEFT copies what a packed base product made before it adds the adapter's
+ * (peft/tuners/lora/bnb.py, result.clone()).
  *
  * Where a recompute stops early the last thing it makes is x·Aᵀ of the last adapted layer; compiled
  * it does so without the base's product of that layer, which nobody reads.
@@ -94,22 +99,30 @@ static bool is_packed(const struct block *block, const struct linear *linear)
     return block->shape->lora.quantization == QUANTIZE_NF4 && !text_equal(linear->name, "router");
 }
 
-void lora_dequantize(struct block *block, struct kernel_sink *sink, const struct linear *linear)
-{
-    if (!is_packed(block, linear))
-        return;
-    const double weights = (double)linear->outputs * (double)linear->inputs;
-    emit_bytes(sink, join_names(block->arena, linear->name, ".dequantize"), KERNEL_ELEMENTWISE,
-               weights *
-                   (0.5 + lora_scale_bytes(&block->shape->lora) + (double)block->element_bytes));
-}
-
-/* ---- kernels ------------------------------------------------------------------------------ */
-
 static const char *named(struct block *block, const struct linear *linear, const char *suffix)
 {
     return join_names(block->arena, linear->name, suffix);
 }
+
+void lora_dequantize(struct block *block, struct kernel_sink *sink, const struct linear *linear)
+{
+    if (!is_packed(block, linear))
+        return;
+    const struct lora_shape *lora = &block->shape->lora;
+    const double weights = (double)linear->outputs * (double)linear->inputs;
+    const double scale_bytes = lora_scale_bytes(lora), fp32_bytes = weights / NF4_BLOCK * 4.0;
+    if (lora->has_double_quant) {
+        emit_bytes(sink, named(block, linear, ".dequantize.scales"), KERNEL_ELEMENTWISE,
+                   weights * scale_bytes + fp32_bytes);
+        emit_bytes(sink, named(block, linear, ".dequantize.mean"), KERNEL_ELEMENTWISE,
+                   2.0 * fp32_bytes);
+    }
+    const double read = 0.5 * weights + fp32_bytes;
+    emit_bytes(sink, named(block, linear, ".dequantize"), KERNEL_ELEMENTWISE,
+               read + weights * (double)block->element_bytes);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------ */
 
 static void pass(struct block *block, struct kernel_sink *sink, const char *name, double elements,
                  double operands)
@@ -172,6 +185,8 @@ void lora_forward(struct block *block, const struct linear *linear)
     const int64_t rank = block->shape->lora.rank, tokens = linear->tokens;
     const double outputs = (double)tokens * (double)linear->outputs;
     add_params(block, linear, &adapter);
+    if (block->shape->lora.copies_output && block->mode != FUSION_COMPILED)
+        pass(block, sink, named(block, linear, ".lora_copy"), outputs, 2.0);
     drop_input(block, sink, linear);
     emit_gemm(sink, named(block, linear, ".lora_A"),
               (struct gemm_shape){.m = tokens, .n = rank * adapter.parts, .k = linear->inputs});

@@ -214,6 +214,7 @@ struct lora_shape {
     double dropout;
     bool has_wide_input; /* cast to fp32 and back around the dropout */
     bool has_fused_scale;
+    bool copies_output; /* of the base product, before the sum */
     enum quantization quantization;
     bool has_double_quant; /* the scales in 8 bits, a second scale for 256 of them */
     bool holds_inputs;     /* of products with packed weights, until their graph is gone */

@@ -64,6 +64,7 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
     double dropout;
     int adapter_dtype; /* 0: param_dtype, 1: fp32 */
     bool fused_scale;
+    bool output_copy;
     int quantization; /* enum quantization */
     bool double_quant, holds_inputs;
     int base_dtype; /* 0: param_dtype; else enum dtype + 1 */

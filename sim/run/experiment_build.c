@@ -48,6 +48,7 @@ static enum status build_model(struct experiment *experiment, struct arena *aren
                  .dropout = train->lora.dropout,
                  .has_wide_input = train->lora.adapter_dtype != 0,
                  .has_fused_scale = train->lora.fused_scale,
+                 .copies_output = train->lora.output_copy,
                  .quantization = (enum quantization)train->lora.quantization,
                  .has_double_quant = train->lora.double_quant,
                  .holds_inputs = train->lora.holds_inputs},

@@ -260,6 +260,12 @@ static const struct field lora_fields[] = {
      .default_text = "false",
      .help = "alpha / rank is part of the adapter's products (Triton kernels of NeMo AutoModel), "
              "not a pass of its own"},
+    {.key = "output_copy",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct lora_config, output_copy),
+     .default_text = "false",
+     .help = "what the base's product made is copied before the adapter's is added (PEFT on "
+             "bitsandbytes' packed weights)"},
     {.key = "quantization",
      .kind = FIELD_ENUM,
      .offset = offsetof(struct lora_config, quantization),

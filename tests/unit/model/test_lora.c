@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "model/block.h"
 #include "model_fixture.h"
 
 extern const struct check_case lora_cases[];
@@ -184,9 +185,19 @@ static void test_backward_peak(void)
     arena_release(&arena);
 }
 
+static bool has_kernel(const struct kernel_list *list, const char *name)
+{
+    for (int32_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /*
  * nf4: 4.5 bits a weight, 4.126953125 with scales of 1 byte for 64 and 4 bytes for 256 of those. q
- * of 96 × 96 weights: read, and written in bf16, before each of its two products.
+ * of 96 × 96 weights: read with scales in fp32, and written in bf16, before each of its two
+ * products. Double quantisation first makes 144 scales from as many bytes and adds their mean: 1 +
+ * 4/256 and 4 bytes each, then 4 and 4.
  */
 static void test_nf4(void)
 {
@@ -198,9 +209,18 @@ static void test_nf4(void)
         shape.lora.quantization = QUANTIZE_NF4;
         shape.lora.has_double_quant = i == 1;
         const struct module_kind *block = small_block(&arena, &shape);
-        const double bytes = 96.0 * 96.0 * (bits[i] / 8.0 + 2.0);
+        const double bytes = 96.0 * 96.0 * (4.5 / 8.0 + 2.0);
         CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.dequantize")->bytes, bytes, 1e-12);
         CHECK_NEAR(fixture_kernel(&block->backward, "q_proj.dequantize")->bytes, bytes, 1e-12);
+        CHECK_NEAR(lora_scale_bytes(&shape.lora), (bits[i] - 4.0) / 8.0, 1e-12);
+        CHECK_INT(has_kernel(&block->forward, "q_proj.dequantize.scales"), i);
+        CHECK_INT(has_kernel(&block->backward, "q_proj.dequantize.mean"), i);
+        if (i == 1) {
+            CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.dequantize.scales")->bytes,
+                       144.0 * (5.0 + 4.0 / 256.0), 1e-12);
+            CHECK_NEAR(fixture_kernel(&block->backward, "q_proj.dequantize.mean")->bytes,
+                       144.0 * 8.0, 1e-12);
+        }
         int64_t packed = 0;
         for (int32_t p = 0; p < block->param_count; p++)
             packed +=
@@ -286,14 +306,6 @@ static void test_wide_input(void)
     arena_release(&arena);
 }
 
-static bool has_kernel(const struct kernel_list *list, const char *name)
-{
-    for (int32_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /*
  * Early stop with adapters on all layers: the last tensor that backward reads is x·Aᵀ of down. An
  * eager forward comes by down's own product on the way there, and leaves out B's, 2·T·r·h; a
@@ -344,6 +356,23 @@ static void test_fused_scale(void)
     arena_release(&arena);
 }
 
+/* One pass over a layer's output more, for each adapter, forward only. */
+static void test_output_copy(void)
+{
+    struct arena arena = {0};
+    struct train_shape shape = fixture_shape(128, 2);
+    shape.lora = lora(4, q_and_v, 2);
+    const struct module_kind *block = small_block(&arena, &shape);
+    const int32_t forward = block->forward.count, backward = block->backward.count;
+    shape.lora.copies_output = true;
+    block = small_block(&arena, &shape);
+    CHECK_INT(block->forward.count - forward, 2);
+    CHECK_INT(block->backward.count, backward);
+    CHECK_NEAR(fixture_kernel(&block->forward, "q_proj.lora_copy")->bytes, 256.0 * 96.0 * 4.0,
+               1e-12);
+    arena_release(&arena);
+}
+
 const struct check_case lora_cases[] = {{"parameters", test_parameters},
                                         {"flop", test_flop},
                                         {"products", test_products},
@@ -355,5 +384,6 @@ const struct check_case lora_cases[] = {{"parameters", test_parameters},
                                         {"wide input", test_wide_input},
                                         {"early stop", test_early_stop},
                                         {"fused scale", test_fused_scale},
+                                        {"output copy", test_output_copy},
                                         {"backward peak", test_backward_peak},
                                         {NULL, NULL}};
