@@ -24,8 +24,8 @@ static void tag_part(struct kernel_list *list, int32_t begin, const char *name)
 
 int64_t norm_saved_bytes(const struct block *block, int64_t elements, int64_t rows)
 {
-    return fusion_norm_saved_bytes(block->mode, block->net->norm, block->element_bytes, elements,
-                                   rows, lora_is_on(block->shape));
+    return fusion_norm_saved_bytes(block->shape, block->mode, block->net->norm,
+                                   block->element_bytes, elements, rows, lora_is_on(block->shape));
 }
 
 static double stream_elements(const struct block *block)
@@ -37,9 +37,7 @@ static void norm(struct block *block, struct kernel_sink *sink, const char *name
                  bool follows_residual, int reader_count)
 {
     const struct network *net = block->net;
-    enum fusion_op op = net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM;
-    if (follows_residual)
-        op = net->norm == NORM_RMS ? FUSION_RMS_NORM_RESIDUAL : FUSION_LAYER_NORM_RESIDUAL;
+    const enum fusion_op op = fusion_norm_op(block->shape, net->norm, follows_residual);
     struct fusion_size size = {.elements = stream_elements(block),
                                .tokens = (double)block->stream_tokens,
                                .weight_bytes = (double)(block->element_bytes * net->h),

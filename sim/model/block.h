@@ -116,6 +116,11 @@ void part_enter_backward(struct block *block, int reader_count);
 bool part_is_async(const struct block *block);
 bool part_gathers_beside(const struct block *block);
 
+/* block_heads.c: norms of q and k, rotary, and for MLA the assembly of heads from their two parts;
+   heads that pass through there for each of the rank's own. */
+void shape_heads(struct block *block, struct kernel_sink *sink);
+int64_t gathered_heads(const struct block *block);
+
 /* q, k, v → context → o. */
 struct attention_part {
     bool is_cross;

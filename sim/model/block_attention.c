@@ -96,65 +96,6 @@ static int64_t value_width(const struct block *block)
     return repeats_keys(block) ? block->net->a * block->net->d_v : block->net->v;
 }
 
-static void head_norm(struct block *block, struct kernel_sink *sink, const char *name,
-                      int64_t width)
-{
-    const struct network *net = block->net;
-    enum fusion_op op = net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM;
-    double elements = (double)block->tokens * (double)width;
-    struct fusion_size size = {.elements = elements,
-                               .tokens = elements / (double)net->d_qk,
-                               .weight_bytes = (double)(block->element_bytes * net->d_qk),
-                               .reader_count = 1.0};
-    emit_op(sink, block->mode, op, name, size);
-}
-
-/* Rotary of q and k: one kernel when compiled, unless written in complex numbers. The table of
-   s·d/2 complex fp32 is read each time. */
-static void rotary(struct block *block, struct kernel_sink *sink)
-{
-    const struct network *net = block->net;
-    if (net->position != POSITION_ROTARY)
-        return;
-    double tokens = (double)block->tokens;
-    double q = tokens * (double)net->q * net->rotary_frac;
-    double k = tokens * (double)net->k * net->rotary_frac;
-    double head = (double)net->d_qk * net->rotary_frac;
-    if (net->kv_lora > 0) {
-        q = tokens * (double)(net->a * net->d_rope);
-        k = tokens * (double)net->d_rope;
-        head = (double)net->d_rope;
-    }
-    struct fusion_size size = {.weight_bytes = 4.0 * (double)block->shape->seq_len * head};
-    bool is_complex = block->shape->rotary == ROTARY_COMPLEX;
-    enum fusion_op op = is_complex ? FUSION_ROTARY_COMPLEX : FUSION_ROTARY;
-    if (block->mode == FUSION_COMPILED && !is_complex) {
-        size.elements = q + k;
-        emit_op(sink, block->mode, op, "rotary", size);
-        return;
-    }
-    size.elements = q;
-    emit_op(sink, block->mode, op, "rotary.q", size);
-    size.elements = k;
-    emit_op(sink, block->mode, op, "rotary.k", size);
-}
-
-/* Norms of q and k, rotary, and for MLA the assembly of heads from their two parts. */
-static void shape_heads(struct block *block, struct kernel_sink *sink)
-{
-    const struct network *net = block->net;
-    double tokens = (double)block->tokens;
-    if (net->traits.has_qk_norm) {
-        head_norm(block, sink, "q_norm", net->q);
-        head_norm(block, sink, "k_norm", net->k);
-    }
-    rotary(block, sink);
-    if (net->kv_lora > 0) {
-        block_op(block, sink, FUSION_COPY, "q.cat", tokens * (double)net->q);
-        block_op(block, sink, FUSION_COPY, "k.cat", tokens * (double)net->k);
-    }
-}
-
 static void latent_norms(struct block *block, struct kernel_sink *sink)
 {
     const struct network *net = block->net;
@@ -167,7 +108,7 @@ static void latent_norms(struct block *block, struct kernel_sink *sink)
                                    .tokens = (double)block->tokens,
                                    .weight_bytes = (double)(block->element_bytes * widths[i]),
                                    .reader_count = 1.0};
-        emit_op(sink, block->mode, FUSION_RMS_NORM, names[i], size);
+        emit_op(sink, block->mode, fusion_norm_op(block->shape, NORM_RMS, false), names[i], size);
     }
 }
 
@@ -358,16 +299,18 @@ int64_t attention_saved_bytes(const struct block *block, const struct attention_
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = part->tokens;
     int64_t input = attention_keeps_input(block, part) ? block->input_bytes : 0;
-    int64_t bytes = input + element * tokens * (net->q + net->context + raw_width(block, part)) +
-                    element * part->key_tokens * (key_width(block) + value_width(block)) +
-                    adapter_bytes(block, part);
+    const int64_t times = part->is_cross ? 1 : gathered_heads(block);
+    const int64_t keys = times > 1 ? times * net->q : key_width(block);
+    int64_t bytes =
+        input + element * tokens * (times * net->q + net->context + raw_width(block, part)) +
+        element * part->key_tokens * (keys + value_width(block)) + adapter_bytes(block, part);
     if (net->kv_lora > 0)
         bytes += element * tokens * (net->q_lora + net->kv_lora) +
                  norm_saved_bytes(block, tokens * net->kv_lora, tokens) +
                  (net->q_lora > 0 ? norm_saved_bytes(block, tokens * net->q_lora, tokens) : 0);
     if (net->traits.has_qk_norm && !part->is_cross)
-        bytes += norm_saved_bytes(block, tokens * net->q, tokens * net->a) +
-                 norm_saved_bytes(block, tokens * net->k, tokens * net->kv_heads);
+        bytes += norm_saved_bytes(block, times * tokens * net->q, times * tokens * net->a) +
+                 norm_saved_bytes(block, times * tokens * net->k, times * tokens * net->kv_heads);
     if (block->attention == ATTENTION_EAGER)
         return bytes + score_bytes(block) * (int64_t)attention_score_count(block, part);
     return bytes + 4 * net->a * tokens;

@@ -89,14 +89,14 @@ static int64_t attention_passing_bytes(const struct block *block)
 {
     const struct network *net = block->net;
     int64_t element = block->element_bytes, tokens = block->tokens;
-    int64_t heads = net->q + net->k + net->v;
+    int64_t heads = gathered_heads(block) * (net->q + net->k) + net->v;
     bool is_rotary = net->position == POSITION_ROTARY;
     bool is_fused = block->mode != FUSION_EAGER && block->shape->rotary != ROTARY_COMPLEX;
     bool has_wide_rotary = is_rotary && !is_fused && block->mode != FUSION_HAND && element != 4;
     int64_t stream = block->hidden_bytes + tokens * element * net->h;
-    int64_t bytes = stream + tokens * element * (heads + (is_rotary ? net->q + net->k : 0));
+    int64_t bytes = stream + tokens * element * (is_rotary ? 2 * heads - net->v : heads);
     int64_t wide = has_wide_rotary
-                       ? (int64_t)(8.0 * net->rotary_frac * (double)(tokens * (net->q + net->k)))
+                       ? (int64_t)(8.0 * net->rotary_frac * (double)(tokens * (heads - net->v)))
                        : 0;
     if (block->attention != ATTENTION_EAGER)
         return bytes + wide;

@@ -344,12 +344,21 @@ void emit_op(struct kernel_sink *sink, enum fusion_mode mode, enum fusion_op op,
     sink->impl = impl;
 }
 
-int64_t fusion_norm_saved_bytes(enum fusion_mode mode, enum norm_kind norm, int64_t element_bytes,
-                                int64_t elements, int64_t rows, bool is_frozen)
+enum fusion_op fusion_norm_op(const struct train_shape *shape, enum norm_kind norm,
+                              bool follows_residual)
+{
+    if (norm == NORM_RMS && !shape->has_fused_norms)
+        return follows_residual ? FUSION_RMS_NORM_RESIDUAL : FUSION_RMS_NORM;
+    return follows_residual ? FUSION_LAYER_NORM_RESIDUAL : FUSION_LAYER_NORM;
+}
+
+int64_t fusion_norm_saved_bytes(const struct train_shape *shape, enum fusion_mode mode,
+                                enum norm_kind norm, int64_t element_bytes, int64_t elements,
+                                int64_t rows, bool is_frozen)
 {
     if (norm == NORM_LAYER)
         return elements * element_bytes + 8 * rows; /* x, mean, 1/sigma */
-    if (mode != FUSION_EAGER)
+    if (mode != FUSION_EAGER || shape->has_fused_norms)
         return elements * element_bytes + 4 * rows; /* x, 1/rms */
     /* x in fp32, for the weight's gradient normalised x, 1/rms */
     return elements * (4 + (is_frozen ? 0 : element_bytes)) + 4 * rows;

@@ -64,8 +64,12 @@ struct fusion_size {
 void emit_op(struct kernel_sink *sink, enum fusion_mode mode, enum fusion_op op, const char *name,
              struct fusion_size size);
 
+/* Of a norm; RMSNorm as PyTorch's one kernel is LayerNorm's template (layer_norm_kernel.cu). */
+enum fusion_op fusion_norm_op(const struct train_shape *shape, enum norm_kind norm,
+                              bool follows_residual);
 /* Bytes autograd keeps of a norm of `elements` in `rows`, without its output. */
-int64_t fusion_norm_saved_bytes(enum fusion_mode mode, enum norm_kind norm, int64_t element_bytes,
-                                int64_t elements, int64_t rows, bool is_frozen);
+int64_t fusion_norm_saved_bytes(const struct train_shape *shape, enum fusion_mode mode,
+                                enum norm_kind norm, int64_t element_bytes, int64_t elements,
+                                int64_t rows, bool is_frozen);
 
 #endif

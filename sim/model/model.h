@@ -224,9 +224,10 @@ enum tensor_parallel_style { TENSOR_PARALLEL_DTENSOR, TENSOR_PARALLEL_MEGATRON }
 struct tensor_parallel_shape {
     int64_t ranks; /* 0 or 1: none */
     enum tensor_parallel_style style;
-    bool has_sequence; /* norms, dropout and residuals on a part of the sequence */
-    bool has_loss;     /* logits stay split over the vocabulary */
-    bool is_async;     /* dtensor: exchanges run beside the products that feed on them */
+    bool has_sequence;  /* norms, dropout and residuals on a part of the sequence */
+    bool has_loss;      /* logits stay split over the vocabulary */
+    bool is_async;      /* dtensor: exchanges run beside the products that feed on them */
+    bool gathers_heads; /* dtensor: q and k are gathered before their norms */
 };
 enum rotary_form { ROTARY_REAL, ROTARY_COMPLEX };
 enum float8_recipe { FLOAT8_NONE, FLOAT8_TENSORWISE, FLOAT8_ROWWISE, FLOAT8_ROWWISE_GW_HP };
@@ -257,6 +258,7 @@ struct train_shape {
     bool has_eager_activation;  /* of these not the activation (foak) */
     enum float8_recipe float8;  /* linear layers of the blocks in float8, dynamic scaling */
     bool gathers_float8;        /* their weights are cast before they are gathered */
+    bool has_fused_norms;       /* eager: RMSNorm is one kernel, as LayerNorm is */
     bool has_cooperative_norms; /* norms need all SMs at once, but for norm_sm_margin */
     int64_t norm_sm_margin;
     struct lora_shape lora;

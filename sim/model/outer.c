@@ -57,15 +57,14 @@ static void emit_norm(const struct outer *outer, struct kernel_sink *sink, const
                                .tokens = (double)outer->stream_tokens,
                                .weight_bytes = (double)(outer->element_bytes * net->h),
                                .reader_count = 1.0};
-    emit_op(sink, outer->mode, net->norm == NORM_RMS ? FUSION_RMS_NORM : FUSION_LAYER_NORM, name,
-            size);
+    emit_op(sink, outer->mode, fusion_norm_op(outer->shape, net->norm, false), name, size);
 }
 
 static int64_t norm_bytes(const struct outer *outer)
 {
-    return fusion_norm_saved_bytes(outer->mode, outer->net->norm, outer->element_bytes,
-                                   outer->stream_tokens * outer->net->h, outer->stream_tokens,
-                                   lora_is_on(outer->shape));
+    return fusion_norm_saved_bytes(outer->shape, outer->mode, outer->net->norm,
+                                   outer->element_bytes, outer->stream_tokens * outer->net->h,
+                                   outer->stream_tokens, lora_is_on(outer->shape));
 }
 
 /* A table of which each sequence or segment reads a few rows: forward lookup and sum. */

@@ -16,6 +16,8 @@ static const char *refuse_kind(const struct network *net, const struct train_sha
                "simulated yet";
     if (net->embedding_width != net->h)
         return "tensor parallelism of an embedding narrower than the model cannot be simulated yet";
+    if (shape->tensor_parallel.gathers_heads && !net->traits.has_qk_norm)
+        return "'gather_heads' is about norms of queries and keys, which this model lacks";
     if (shape->loss == LOSS_LINEAR)
         return "the linear loss ('impl: linear') cannot be cut over the vocabulary";
     return NULL;

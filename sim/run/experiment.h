@@ -37,8 +37,9 @@ struct microbatch_cost { /* of the network's kernels in a microbatch: longer or 
     double cost;         /* multiple of its time */
 };
 
-struct norms_config { /* TransformerEngine's norms over several blocks a row */
-    bool cooperative;
+struct norms_config {
+    bool fused;       /* PyTorch's own RMSNorm */
+    bool cooperative; /* TransformerEngine's norms over several blocks a row */
     int64_t sm_margin;
 };
 
@@ -72,7 +73,7 @@ struct lora_config { /* PEFT's LoraConfig and BitsAndBytesConfig */
 
 struct tensor_parallel_config {
     int style; /* enum tensor_parallel_style */
-    bool sequence_parallel, loss_parallel, async;
+    bool sequence_parallel, loss_parallel, async, gather_heads;
 };
 
 struct allocator_config { /* as PYTORCH_CUDA_ALLOC_CONF names them */

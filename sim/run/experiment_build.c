@@ -41,6 +41,7 @@ static enum status build_model(struct experiment *experiment, struct arena *aren
         .has_eager_activation = train->fused_kernels == FUSED_NORM_ROTARY,
         .float8 = (enum float8_recipe)train->float8,
         .gathers_float8 = experiment->fsdp.float8_all_gather,
+        .has_fused_norms = train->norms.fused,
         .has_cooperative_norms = train->norms.cooperative,
         .norm_sm_margin = train->norms.sm_margin,
         .lora = {.rank = train->lora.rank,

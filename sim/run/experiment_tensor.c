@@ -41,6 +41,12 @@ static const struct field tensor_parallel_fields[] = {
      .default_text = "false",
      .help = "torchtitan's async TP: exchanges in pieces beside the products that read or write "
              "them"},
+    {.key = "gather_heads",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct tensor_parallel_config, gather_heads),
+     .default_text = "false",
+     .help = "queries and keys are gathered before their norms, and each rank norms, turns and "
+             "repeats all of them: torchtitan's Qwen3 until October 2025 (issue 1867)"},
     {0}};
 
 const struct field_table tensor_parallel_table = {.name = "tensor_parallel",
@@ -58,7 +64,8 @@ struct tensor_parallel_shape tensor_parallel_shape_of(const struct experiment *e
                                           .style = (enum tensor_parallel_style)config->style,
                                           .has_sequence = config->sequence_parallel,
                                           .has_loss = config->loss_parallel,
-                                          .is_async = config->async};
+                                          .is_async = config->async,
+                                          .gathers_heads = config->gather_heads};
 }
 
 /* Keys that mean nothing without it. */
@@ -88,6 +95,9 @@ void tensor_parallel_check(struct experiment *experiment)
         {tensor->async && !(tensor->sequence_parallel && tensor->style == TENSOR_PARALLEL_DTENSOR),
          "train.tensor_parallel.async", "it goes with 'style: dtensor' and sequence_parallel",
          "'async' cuts gathers and reduce-scatters into pieces, which there are none of"},
+        {tensor->gather_heads && tensor->style != TENSOR_PARALLEL_DTENSOR,
+         "train.tensor_parallel.gather_heads", "it goes with 'style: dtensor'",
+         "only DTensor gathers what a module wants whole"},
         {train->microbatch_costs.count > 0, "train.microbatch_costs", "'mesh.tp: 1'",
          "'microbatch_costs' of single GPUs have no meaning where several share a microbatch"},
         {train->lora.rank > 0 && train->lora.quantization != QUANTIZE_NONE,

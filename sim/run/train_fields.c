@@ -294,6 +294,11 @@ static const struct field lora_fields[] = {
     {0}};
 
 static const struct field norms_fields[] = {
+    {.key = "fused",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct norms_config, fused),
+     .default_text = "false",
+     .help = "eager: torch.nn.RMSNorm is one kernel: torch 2.9, nightly builds since July 2025"},
     {.key = "cooperative",
      .kind = FIELD_BOOL,
      .offset = offsetof(struct norms_config, cooperative),

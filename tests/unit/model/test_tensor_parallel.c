@@ -226,6 +226,54 @@ static void test_selective(void)
     arena_release(&arena);
 }
 
+/*
+ * q and k whole, by hand: 8 heads of 16 and 4 of keys on two ranks, T = 128 tokens in bf16: q 128
+ * wide, k 64, and k repeated as wide as q. Forward only; a copy reads and writes.
+ */
+static void test_gathered_heads(void)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } rows[] = {{"q.cat", 4.0 * 128 * 128},
+                {"k.cat", 4.0 * 128 * 64},
+                {"k.repeat", 2.0 * 128 * (64 + 128)},
+                {"q.own", 4.0 * 128 * 64},
+                {"k.own", 4.0 * 128 * 64},
+                {"q_norm", 4.0 * 128 * 128 + 8.0 * 128 * 8 + 2 * 16},
+                {"k_norm", 4.0 * 128 * 64 + 8.0 * 128 * 4 + 2 * 16}};
+    struct arena arena = {0};
+    struct model_config config = {0};
+    CHECK_TEXT(fixture_bind(&arena,
+                            "model: {model_type: qwen3, hidden_size: 96, num_hidden_layers: 2, "
+                            "num_attention_heads: 8, num_key_value_heads: 4, head_dim: 16, "
+                            "intermediate_size: 160, vocab_size: 1000}\n",
+                            &config),
+               "");
+    struct train_shape shape = cut_shape(128, 2, TENSOR_PARALLEL_DTENSOR, true);
+    shape.has_fused_norms = true;
+    const struct module_kind *split =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    shape.tensor_parallel.gathers_heads = true;
+    CHECK_TRUE(model_cut_refusal(&arena, &config, &shape) == NULL);
+    const struct module_kind *block =
+        fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
+    CHECK_NEAR(fixture_kernel(&block->forward, "q.gather")->exchange_bytes, 2 * 128 * 128, 1e-15);
+    CHECK_NEAR(fixture_kernel(&block->forward, "k.gather")->exchange_bytes, 2 * 128 * 64, 1e-15);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s", rows[i].name);
+        CHECK_NEAR(fixture_kernel(&block->forward, rows[i].name)->bytes, rows[i].bytes, 1e-12);
+    }
+    check_context(NULL);
+    for (int32_t i = 0; i < block->backward.count; i++)
+        CHECK_TRUE(strstr(block->backward.items[i].name, "q.gather") == NULL);
+    CHECK_NEAR(block->model_flop, split->model_flop, 1e-15);
+    /* q 128 for 64 wide, k 128 for 32; what the norms keep of q and k, and a word for 12 rows of a
+       token instead of 6. */
+    CHECK_INT(block->saved_bytes - split->saved_bytes, 2 * 128 * (64 + 96 + 64 + 32) + 4 * 128 * 6);
+    arena_release(&arena);
+}
+
 static void test_refusals(void)
 {
     struct arena arena = {0};
@@ -256,6 +304,9 @@ static void test_refusals(void)
     CHECK_CONTAINS(model_cut_refusal(&arena, &config, &shape), "100 tokens");
     shape.tensor_parallel.has_sequence = false;
     CHECK_TRUE(model_cut_refusal(&arena, &config, &shape) == NULL);
+    shape.tensor_parallel.gathers_heads = true;
+    CHECK_CONTAINS(model_cut_refusal(&arena, &config, &shape), "which this model lacks");
+    shape.tensor_parallel.gathers_heads = false;
     shape.loss = LOSS_LINEAR;
     CHECK_CONTAINS(model_cut_refusal(&arena, &config, &shape), "linear");
     config.decoder.num_experts = 8;
@@ -270,6 +321,7 @@ const struct check_case tensor_parallel_cases[] = {
     {"shapes and totals", test_shapes},
     {"exchanges", test_exchanges},
     {"async, float8", test_async_and_float8},
+    {"gathered heads", test_gathered_heads},
     {"selective checkpointing", test_selective},
     {"what cannot be cut", test_refusals},
     {0}};

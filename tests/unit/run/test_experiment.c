@@ -68,6 +68,10 @@ static void test_unbuilt(void)
          "cluster=dgx-h100; train.float8=rowwise; fsdp.float8_all_gather=true",
          {"one scale a tensor", "float8: tensorwise"}},
         {"worked-examples/units-3", "fsdp.float8_all_gather=true", {"float8"}},
+        {TWO_BLOCKS,
+         "mesh.tp=2; train.tensor_parallel={style: megatron, gather_heads: true}",
+         {"only DTensor gathers", "style: dtensor"}},
+        {TWO_BLOCKS, "mesh.tp=2; train.tensor_parallel.gather_heads=true", {"this model lacks"}},
         {TWO_BLOCKS, "mesh.pp=2", {"'pp: 2' cannot be simulated yet"}},
         {TWO_BLOCKS, "simulate.ideal=[host, lag]", {"'lag'", "latency"}},
     };
