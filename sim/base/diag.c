@@ -241,6 +241,14 @@ static bool was_said(struct said *said, struct hash128 key)
     }
 }
 
+const struct diag_message *diag_first_error(const struct diag *diag)
+{
+    for (int32_t i = 0; i < diag->count; i++)
+        if (diag->items[i].level == DIAG_ERROR)
+            return &diag->items[i];
+    return NULL;
+}
+
 void diag_write(const struct diag *diag, FILE *file, bool is_coloured)
 {
     if (diag->count == 0)

@@ -62,6 +62,8 @@ void diag_add(struct diag *diag, enum diag_level level, struct place place, cons
 void diag_world(struct diag *diag, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Drops warnings and notes. */
 void diag_keep_errors(struct diag *diag);
+/* NULL: there is none. */
+const struct diag_message *diag_first_error(const struct diag *diag);
 /* Removes warnings and notes whose text and place were said already (loading a file twice). */
 void diag_write(const struct diag *diag, FILE *file, bool is_coloured);
 /* The same, uncoloured, as a text in the arena. */

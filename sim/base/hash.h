@@ -7,6 +7,7 @@
 #ifndef FSDPSIM_BASE_HASH_H
 #define FSDPSIM_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,10 @@ void hash128_text(struct hash128 *hash, const char *text); /* length is mixed in
 void hash128_u64(struct hash128 *hash, uint64_t value);
 void hash128_double(struct hash128 *hash, double value); /* its bits */
 struct hash128 hash128_done(struct hash128 hash);
+static inline bool hash128_equal(struct hash128 a, struct hash128 b)
+{
+    return a.high == b.high && a.low == b.low;
+}
 /* 32 hexadecimal digits and NUL. */
 void hash128_format(struct hash128 hash, char out[33]);
 

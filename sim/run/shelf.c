@@ -37,7 +37,7 @@ struct shelved *shelf_find(struct config_cache *cache, struct hash128 key)
     struct shelf *shelf = shelf_of(cache);
     for (struct shelved **link = &shelf->first; *link != NULL; link = &(*link)->next) {
         struct shelved *shelved = *link;
-        if (shelved->is_for_one || shelved->key.low != key.low || shelved->key.high != key.high)
+        if (shelved->is_for_one || !hash128_equal(shelved->key, key))
             continue;
         *link = shelved->next;
         shelved->next = shelf->first;

@@ -63,7 +63,7 @@ static bool play(struct adviser *adviser, const struct trial *trial, struct expe
 
 static bool is_same(const struct outcome *a, const struct outcome *b)
 {
-    return a->config_hash.high == b->config_hash.high && a->config_hash.low == b->config_hash.low;
+    return hash128_equal(a->config_hash, b->config_hash);
 }
 
 static void try_one(struct adviser *adviser, const struct trial *trial)

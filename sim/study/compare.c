@@ -368,8 +368,7 @@ void compare_make(struct compare *compare, struct arena *arena, const struct out
                   const struct outcome *b)
 {
     *compare = (struct compare){.a = a, .b = b};
-    compare->is_same_config = a->config_hash.high == b->config_hash.high &&
-                              a->config_hash.low == b->config_hash.low &&
+    compare->is_same_config = hash128_equal(a->config_hash, b->config_hash) &&
                               (a->config_hash.high | a->config_hash.low) != 0;
     compare->is_same_model = text_equal(a->model, b->model) && a->parameters == b->parameters;
     find_settings(compare, arena);

@@ -70,7 +70,7 @@ static enum status judge_hello(struct mpi_team *team, int rank, struct hash128 i
                      "rank %d on %s: %s", rank, machine, self->hello.trouble);
         return STATUS_INPUT;
     }
-    if (self->hello.identity.low == identity.low && self->hello.identity.high == identity.high)
+    if (hash128_equal(self->hello.identity, identity))
         return STATUS_OK;
     diag_add(diag, DIAG_ERROR, NO_PLACE,
              "the program, the configuration and the options must be the same on all machines",

@@ -102,14 +102,11 @@ enum status solve_load(const struct solve *solve, const struct solve_point *poin
 
 static const char *reason_of(const struct diag *diag, struct arena *arena)
 {
-    for (int32_t i = 0; i < diag->count; i++) {
-        const struct diag_message *message = &diag->items[i];
-        if (message->level == DIAG_ERROR)
-            return message->hint != NULL
-                       ? arena_printf(arena, "%s (%s)", message->text, message->hint)
-                       : arena_strdup(arena, message->text);
-    }
-    return "it cannot be simulated";
+    const struct diag_message *error = diag_first_error(diag);
+    if (error == NULL)
+        return "it cannot be simulated";
+    return error->hint != NULL ? arena_printf(arena, "%s (%s)", error->text, error->hint)
+                               : arena_strdup(arena, error->text);
 }
 
 /* STATUS_INPUT: the point is refused, with its reason. */

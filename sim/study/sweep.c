@@ -146,11 +146,6 @@ static void fail(struct loop *loop, int64_t position, const char *reason)
         keep(loop, position, NULL);
 }
 
-static bool is_same_key(struct hash128 a, struct hash128 b)
-{
-    return a.low == b.low && a.high == b.high;
-}
-
 static void take_answer(void *context, int64_t position, const char *bytes, size_t count)
 {
     struct loop *loop = context;
@@ -170,7 +165,7 @@ static void take_answer(void *context, int64_t position, const char *bytes, size
     } else {
         struct outcome *outcome = ARENA_NEW(&loop->batch_arena, struct outcome);
         outcome_unpack(bytes + 1, count - 1, &loop->batch_arena, outcome);
-        if (!is_same_key(outcome->config_hash, point->key)) {
+        if (!hash128_equal(outcome->config_hash, point->key)) {
             fail(loop, position, other_key);
             return;
         }
@@ -228,7 +223,7 @@ static void find_owners(struct sweep *sweep)
         uint64_t slot = point->key.low & (slots - 1);
         for (; table[slot] != 0; slot = (slot + 1) & (slots - 1)) {
             const struct sweep_point *other = &sweep->points[table[slot] - 1];
-            if (other->key.low != point->key.low || other->key.high != point->key.high)
+            if (!hash128_equal(other->key, point->key))
                 continue;
             point->owner = table[slot] - 1;
             sweep->counts.equal++;

@@ -7,16 +7,10 @@
 /* The first mistake in one line, with what is accepted. */
 static void add_reason(struct strbuf *answer, const struct diag *diag)
 {
-    for (int32_t i = 0; i < diag->count; i++) {
-        const struct diag_message *message = &diag->items[i];
-        if (message->level != DIAG_ERROR)
-            continue;
-        strbuf_add(answer, message->text);
-        if (message->hint != NULL)
-            strbuf_printf(answer, " (%s)", message->hint);
-        return;
-    }
-    strbuf_add(answer, "cannot be simulated");
+    const struct diag_message *error = diag_first_error(diag);
+    strbuf_add(answer, error != NULL ? error->text : "cannot be simulated");
+    if (error != NULL && error->hint != NULL)
+        strbuf_printf(answer, " (%s)", error->hint);
 }
 
 static void add_byte(struct strbuf *answer, char byte)

@@ -78,10 +78,8 @@ static void warn_once(const struct player *player, const struct measured_row *fr
 
 static const char *first_error(struct arena *arena, const struct diag *diag)
 {
-    for (int32_t k = 0; k < diag->count; k++)
-        if (diag->items[k].level == DIAG_ERROR)
-            return arena_strdup(arena, diag->items[k].text);
-    return "it could not be simulated";
+    const struct diag_message *error = diag_first_error(diag);
+    return error != NULL ? arena_strdup(arena, error->text) : "it could not be simulated";
 }
 
 static const char *hosts_of(const struct row_settings *settings, const struct outcome *outcome)

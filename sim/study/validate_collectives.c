@@ -104,10 +104,8 @@ double collective_played_s(struct comm_machine *machine, const struct collective
 /* The first error, as the reason why a table is out of scope. */
 static const char *first_error(struct arena *arena, const struct diag *diag)
 {
-    for (int32_t i = 0; i < diag->count; i++)
-        if (diag->items[i].level == DIAG_ERROR)
-            return arena_strdup(arena, diag->items[i].text);
-    return "it cannot be played";
+    const struct diag_message *error = diag_first_error(diag);
+    return error != NULL ? arena_strdup(arena, error->text) : "it cannot be played";
 }
 
 static void play_basis(struct comm_machine *machine, struct collective_result *result,

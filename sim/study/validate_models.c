@@ -129,10 +129,8 @@ static const char *model_path(const struct reading *reading, const char *name)
 /* The first error of a model that cannot be built, without its place. */
 static const char *first_error(const struct diag *diag)
 {
-    for (int32_t i = 0; i < diag->count; i++)
-        if (diag->items[i].level == DIAG_ERROR)
-            return diag->items[i].text;
-    return "it cannot be built";
+    const struct diag_message *error = diag_first_error(diag);
+    return error != NULL ? error->text : "it cannot be built";
 }
 
 /* NULL when it was built, else why not. */
