@@ -27,7 +27,7 @@ static const char *text(const struct csv_table *table, const struct csv_row *row
 
 static double number(const struct csv_table *table, const struct csv_row *row, const char *name)
 {
-    double value = NAN;
+    double value = (double)NAN;
     CHECK_TRUE(text_to_double(text(table, row, name), &value));
     return value;
 }
@@ -52,7 +52,7 @@ static double block_us(const struct csv_table *table, const char *torch, const c
             text_equal(text(table, row, "profiler"), "off"))
             return number(table, row, "us");
     }
-    return NAN;
+    return (double)NAN;
 }
 
 /* Mean over the versions. */
