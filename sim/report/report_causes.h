@@ -1,7 +1,7 @@
 /*
  * report/report_causes.h: what stands behind the rows whose step time is far off.
  *
- *   a power cap whose value is not stated: AO-011, AO-009 (-45.3 to -32.5 %)
+ *   the network is not stated: YA-007, YA-001 (-27.3 to -23.1 %)
  *   not known; tried: jitter between ranks: IE-031 (+16.0 %)
  */
 #ifndef FSDPSIM_REPORT_REPORT_CAUSES_H

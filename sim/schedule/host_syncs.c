@@ -107,12 +107,11 @@ static void cut(struct cutter *cutter, int32_t index)
 static void push(struct cutter *cutter, struct op_list *ops, enum op_kind kind,
                  const struct op *like, int32_t index)
 {
-    *ARENA_PUSH(cutter->arena, ops) = (struct op){.kind = (uint8_t)kind,
-                                                  .stream = like->stream,
-                                                  .flags = like->flags,
-                                                  .unit = like->unit,
-                                                  .index = index,
-                                                  .count = like->count};
+    struct op op = *like; /* the same stream, flags and unit */
+    op.kind = (uint8_t)kind;
+    op.index = index;
+    op.count = kind == OP_SEGMENT ? like->count : 1; /* of a segment: its microbatch */
+    *ARENA_PUSH(cutter->arena, ops) = op;
 }
 
 static void push_parts(struct cutter *cutter, struct op_list *ops, const struct op *op)

@@ -90,6 +90,20 @@ static void take_rows(struct arena *arena, const struct validation *validation,
         *ARENA_PUSH(arena, causes) = cause;
 }
 
+/* Whether the row that stands at place r of entry k stands before it. */
+static bool is_named_before(const struct cause_config *items, int64_t k, int64_t r)
+{
+    const char *const *labels = items[k].rows.items;
+    const struct validate_row row = {.label = labels[r]};
+    for (int64_t j = 0; j < r; j++)
+        if (text_equal(labels[j], labels[r]))
+            return true;
+    for (int64_t j = 0; j < k; j++)
+        if (names(&items[j], &row))
+            return true;
+    return false;
+}
+
 /* One of 'cause' and 'tried'; no row twice. */
 static void check_file(struct config *config, const struct cause_file *file)
 {
@@ -102,11 +116,8 @@ static void check_file(struct config *config, const struct cause_file *file)
                          "it has both 'cause' and 'tried', or none");
         for (int64_t r = 0; r < items[k].rows.count; r++) {
             const char *label = ((const char *const *)items[k].rows.items)[r];
-            const struct validate_row row = {.label = label};
-            for (int64_t j = 0; j < k; j++)
-                if (names(&items[j], &row))
-                    config_error(config, path, "one entry for each row",
-                                 "row '%s' is named by an entry before it", label);
+            if (is_named_before(items, k, r))
+                config_error(config, path, "each row once", "row '%s' is named twice", label);
         }
     }
 }

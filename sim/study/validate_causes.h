@@ -6,7 +6,7 @@
  * |error| of its step time is above `cause_far`; rows of the file that are nearer are left out, so
  * the file may name rows that come and go.
  *
- *   - {rows: [AO-009, AO-011], cause: a power cap whose value is not stated}
+ *   - {rows: [YA-001, YA-007], cause: the network is not stated}
  *   - {rows: [IE-031], tried: jitter between ranks, contention on the fabric}
  *
  * What is said of a row never changes its prediction.

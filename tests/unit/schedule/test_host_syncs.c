@@ -21,8 +21,9 @@ static int32_t count_wakes(const struct program *program)
 {
     int32_t count = 0;
     for (int32_t i = 0; i < program->step.count; i++)
-        count += program->step.items[i].kind == OP_HOST_WORK &&
-                 program->step.items[i].index == HOST_SYNC_WAKE;
+        if (program->step.items[i].kind == OP_HOST_WORK &&
+            program->step.items[i].index == HOST_SYNC_WAKE)
+            count += (int32_t)program->step.items[i].count; /* so often the cost is paid */
     return count;
 }
 

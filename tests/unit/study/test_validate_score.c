@@ -101,7 +101,7 @@ static void test_groups(void)
     arena_release(&arena);
 }
 
-/* AO-009 is in the file that ships, with a cause; AO-011 too, but is near; X is not in it; the
+/* YA-001 is in the file that ships, with a cause; YA-007 too, but is near; X is not in it; the
    others do not count. */
 static void test_causes(void)
 {
@@ -112,7 +112,7 @@ static void test_causes(void)
     struct validate_row rows[] = {row_of("a", "x", -0.16), row_of("a", "x", 0.15),
                                   row_of("a", "x", 0.50), row_of("a", "x", 0.50),
                                   row_of("a", "x", 0.50)};
-    static const char *const labels[] = {"AO-009", "AO-011", "X", "Y", "Z"};
+    static const char *const labels[] = {"YA-001", "YA-007", "X", "Y", "Z"};
     for (int k = 0; k < 5; k++)
         rows[k].label = labels[k];
     rows[3].is_scored = false;
@@ -126,7 +126,7 @@ static void test_causes(void)
     if (CHECK_INT(causes.count, 2)) {
         CHECK_TRUE(causes.items[0].is_known && causes.items[0].text != NULL);
         CHECK_INT(causes.items[0].count, 1);
-        CHECK_TEXT(causes.items[0].rows[0]->label, "AO-009");
+        CHECK_TEXT(causes.items[0].rows[0]->label, "YA-001");
         CHECK_TRUE(causes.items[1].text == NULL);
         CHECK_TEXT(causes.items[1].rows[0]->label, "X");
     }
