@@ -18,9 +18,8 @@ static void test_defaults(void)
 {
     static const char *const texts[] = {
         "model: {family: llama}\n",
-        "model: {" LLAMA_2_7B
-        ", vocab_size: 32000, head_dim: null, num_key_value_heads: null, rope_scaling: null, "
-        "pad_token_id: null}\n",
+        ("model: {" LLAMA_2_7B ", vocab_size: 32000, head_dim: null, num_key_value_heads: null,"
+         " rope_scaling: null, pad_token_id: null}\n"),
         "model: {" LLAMA_2_7B ", vocab_size: 32000, hidden_act: \"swish\"}\n",
         "{\"model\": {\"family\": \"llama\", \"eos_token_id\": [1, 2],"
         " \"tie_word_embeddings\": false, \"vocab_size\": 32000}}\n",
