@@ -340,15 +340,21 @@ static void build_backward(struct block *block)
     norm_backward(block, "input_layernorm", attention_reader_count(block), true);
 }
 
-static void add_param(void *context, const char *name, int64_t rows, int64_t rest)
+static bool is_linear_weight(const struct block *block, const struct network_param *param)
+{
+    return param->role == PARAM_LINEAR ||
+           (param->role == PARAM_EXPERTS && block->shape->experts == EXPERTS_LOOP);
+}
+
+static void add_param(void *context, const struct network_param *param)
 {
     struct block *block = context;
     *ARENA_PUSH(block->arena, &block->params) =
-        (struct param){.name = name,
-                       .dim0 = rows,
-                       .rest = rest,
-                       .is_float8 = block->shape->gathers_float8 && rest > 1};
-    block->kind->numel += rows * rest;
+        (struct param){.name = param->name,
+                       .dim0 = param->rows,
+                       .rest = param->rest,
+                       .is_float8 = block->shape->gathers_float8 && is_linear_weight(block, param)};
+    block->kind->numel += param->rows * param->rest;
 }
 
 /* The children as a reader of the model's tree sees them. */

@@ -14,17 +14,30 @@ struct visit {
     const struct network *net;
 };
 
+static void visit_param(const struct visit *to, struct network_param param)
+{
+    if (param.rows > 0 && param.rest > 0)
+        to->function(to->context, &param);
+}
+
 static void visit(const struct visit *to, const char *name, int64_t rows, int64_t rest)
 {
-    if (rows > 0 && rest > 0)
-        to->function(to->context, name, rows, rest);
+    visit_param(to, (struct network_param){.name = name, .rows = rows, .rest = rest});
+}
+
+static void visit_weight(const struct visit *to, const char *name, int64_t outputs, int64_t inputs)
+{
+    bool is_transposed = to->net->traits.is_weight_transposed;
+    visit_param(to, (struct network_param){.name = name,
+                                           .rows = is_transposed ? inputs : outputs,
+                                           .rest = is_transposed ? outputs : inputs,
+                                           .role = PARAM_LINEAR});
 }
 
 static void visit_linear(const struct visit *to, const char *weight, const char *bias,
                          int64_t outputs, int64_t inputs, bool has_bias)
 {
-    bool is_transposed = to->net->traits.is_weight_transposed;
-    visit(to, weight, is_transposed ? inputs : outputs, is_transposed ? outputs : inputs);
+    visit_weight(to, weight, outputs, inputs);
     if (has_bias)
         visit(to, bias, outputs, 1);
 }
@@ -34,6 +47,12 @@ static void visit_norm(const struct visit *to, const char *weight, const char *b
     visit(to, weight, width, 1);
     if (to->net->traits.has_norm_bias)
         visit(to, bias, width, 1);
+}
+
+static void visit_expert(const struct visit *to, const char *name, int64_t outputs, int64_t inputs)
+{
+    visit_param(to, (struct network_param){
+                        .name = name, .rows = outputs, .rest = inputs, .role = PARAM_EXPERTS});
 }
 
 /* Multi-head latent attention: low-rank q (V3) and kv, rotary part shared by the heads. */
@@ -113,18 +132,18 @@ static void visit_experts(const struct visit *to)
 {
     const struct network *net = to->net;
     int64_t experts = net->experts, f = net->expert_f;
-    visit(to, "mlp.router.weight", experts, net->h);
+    visit_weight(to, "mlp.router.weight", experts, net->h);
     if (net->has_router_bias)
         visit(to, "mlp.router.bias", experts, 1);
-    visit(to, "mlp.experts.gate_up_proj", experts * 2 * f, net->h);
+    visit_expert(to, "mlp.experts.gate_up_proj", experts * 2 * f, net->h);
     if (net->has_expert_bias)
         visit(to, "mlp.experts.gate_up_proj_bias", experts, 2 * f);
-    visit(to, "mlp.experts.down_proj", experts * net->h, f);
+    visit_expert(to, "mlp.experts.down_proj", experts * net->h, f);
     if (net->has_expert_bias)
         visit(to, "mlp.experts.down_proj_bias", experts, net->h);
-    visit(to, "mlp.shared_expert.gate_proj.weight", net->shared_f, net->h);
-    visit(to, "mlp.shared_expert.up_proj.weight", net->shared_f, net->h);
-    visit(to, "mlp.shared_expert.down_proj.weight", net->h, net->shared_f);
+    visit_weight(to, "mlp.shared_expert.gate_proj.weight", net->shared_f, net->h);
+    visit_weight(to, "mlp.shared_expert.up_proj.weight", net->shared_f, net->h);
+    visit_weight(to, "mlp.shared_expert.down_proj.weight", net->h, net->shared_f);
     if (net->has_shared_gate)
         visit(to, "mlp.shared_expert_gate.weight", 1, net->h);
 }
@@ -151,10 +170,10 @@ void network_block_params(const struct network *network, const struct block_spec
     const struct visit to = {function, context, network};
     visit_attention(&to, spec);
     if (spec->has_cross) {
-        visit(&to, "cross_attn.q_proj.weight", network->q, network->h);
-        visit(&to, "cross_attn.k_proj.weight", network->k, network->h);
-        visit(&to, "cross_attn.v_proj.weight", network->v, network->h);
-        visit(&to, "cross_attn.o_proj.weight", network->h, network->context);
+        visit_weight(&to, "cross_attn.q_proj.weight", network->q, network->h);
+        visit_weight(&to, "cross_attn.k_proj.weight", network->k, network->h);
+        visit_weight(&to, "cross_attn.v_proj.weight", network->v, network->h);
+        visit_weight(&to, "cross_attn.o_proj.weight", network->h, network->context);
     }
     if (spec->is_moe)
         visit_experts(&to);
@@ -227,16 +246,14 @@ struct network_counts network_count_blocks(const struct network *network)
     return counts;
 }
 
-static void add_estimate(void *context, const char *name, int64_t rows, int64_t rest)
+static void add_estimate(void *context, const struct network_param *param)
 {
-    (void)name;
-    *(double *)context += (double)rows * (double)rest;
+    *(double *)context += (double)param->rows * (double)param->rest;
 }
 
-static void add_exact(void *context, const char *name, int64_t rows, int64_t rest)
+static void add_exact(void *context, const struct network_param *param)
 {
-    (void)name;
-    *(int64_t *)context += rows * rest;
+    *(int64_t *)context += param->rows * param->rest;
 }
 
 static const struct block_spec dense_spec = {.is_causal = true};

@@ -58,11 +58,20 @@ struct block_spec {
 bool network_layer_has_window(const struct network *network, int64_t layer);
 
 /*
- * Parameters one by one, in the order of registration. `visit` gets the name, the rows, the
- * elements a row, and how many such tensors stand beside one another (experts: they are one entry
- * with the rows of all).
+ * Parameters one by one, in the order of registration: the name, the rows, the elements a row
+ * (experts are one entry with the rows of all), and whose weight it is.
  */
-typedef void param_visitor(void *context, const char *name, int64_t rows, int64_t rest);
+enum param_role {
+    PARAM_OTHER,
+    PARAM_LINEAR,  /* an nn.Linear's weight */
+    PARAM_EXPERTS, /* one tensor of grouped products; nn.Linear layers where experts are a loop */
+};
+struct network_param {
+    const char *name;
+    int64_t rows, rest;
+    enum param_role role;
+};
+typedef void param_visitor(void *context, const struct network_param *param);
 void network_block_params(const struct network *network, const struct block_spec *spec,
                           param_visitor *visit, void *context);
 void network_embedding_params(const struct network *network, param_visitor *visit, void *context);

@@ -30,7 +30,7 @@ struct adder {
     struct module_kind *kind;
 };
 
-void outer_add_param(void *context, const char *name, int64_t rows, int64_t rest)
+void outer_add_param(void *context, const struct network_param *param)
 {
     enum { OUTER_PARAMS_MAX = 8 };
     const struct adder *adder = context;
@@ -38,8 +38,9 @@ void outer_add_param(void *context, const char *name, int64_t rows, int64_t rest
     if (kind->params == NULL)
         kind->params = ARENA_ARRAY(adder->arena, struct param, OUTER_PARAMS_MAX);
     BUG_IF(kind->param_count >= OUTER_PARAMS_MAX);
-    kind->params[kind->param_count++] = (struct param){.name = name, .dim0 = rows, .rest = rest};
-    kind->numel += rows * rest;
+    kind->params[kind->param_count++] =
+        (struct param){.name = param->name, .dim0 = param->rows, .rest = param->rest};
+    kind->numel += param->rows * param->rest;
 }
 
 static struct kernel_sink sink_of(const struct outer *outer, struct kernel_list *list,

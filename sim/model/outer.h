@@ -38,7 +38,7 @@ void outer_pooled_head(const struct outer *outer, struct module_kind *kind);
 /* Cross entropy of `rows` over `classes`; 0 classes: none. */
 void outer_loss(const struct outer *outer, int64_t rows, int64_t classes, struct module_kind *kind);
 
-void outer_add_param(void *context, const char *name, int64_t rows, int64_t rest);
+void outer_add_param(void *context, const struct network_param *param);
 
 /* How the fused linear loss cuts the tokens: Liger's rule, as many chunks as the vocabulary is
    wider than the hidden state, in powers of two of tokens. */
