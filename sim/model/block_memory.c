@@ -213,8 +213,9 @@ static bool is_dead(const struct block *block, const struct kernel *kernel)
     if (length <= end || !text_equal(last + length - end, suffix) ||
         strncmp(kernel->name, last, length - end) != 0)
         return false;
+    static const char unpack[] = ".dequantize"; /* and its scales and their mean */
     const char *rest = kernel->name + length - end;
-    return text_equal(rest, "") || text_equal(rest, ".dequantize");
+    return text_equal(rest, "") || strncmp(rest, unpack, sizeof(unpack) - 1) == 0;
 }
 
 static double rerun_all(struct block *block)

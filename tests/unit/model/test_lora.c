@@ -309,29 +309,39 @@ static void test_wide_input(void)
 /*
  * Early stop with adapters on all layers: the last tensor that backward reads is x·Aᵀ of down. An
  * eager forward comes by down's own product on the way there, and leaves out B's, 2·T·r·h; a
- * compiled graph has no use for the product, 2·T·f·h, nor for its weight unpacked. T 256, h 96, f
+ * compiled graph has no use for the product, 2·T·f·h, nor for its weight unpacked, nor for the
+ * scales of that. T 256, h 96, f
  * 160.
  */
 static void test_early_stop(void)
 {
     static const struct {
-        bool is_compiled;
+        bool is_compiled, has_double_quant;
         double skipped_flop;
-    } rows[] = {{false, 2.0 * 256 * 4 * 96}, {true, 2.0 * 256 * 4 * 96 + 2.0 * 256 * 160 * 96}};
+    } rows[] = {{false, false, 2.0 * 256 * 4 * 96},
+                {false, true, 2.0 * 256 * 4 * 96},
+                {true, false, 2.0 * 256 * 4 * 96 + 2.0 * 256 * 160 * 96},
+                {true, true, 2.0 * 256 * 4 * 96 + 2.0 * 256 * 160 * 96}};
     struct arena arena = {0};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct train_shape shape = fixture_shape(128, 2);
         shape.lora = lora(4, all_linear, 1);
         shape.lora.quantization = QUANTIZE_NF4;
+        shape.lora.has_double_quant = rows[i].has_double_quant;
         shape.checkpointing = CHECKPOINT_FULL;
         shape.stops_early = true;
         shape.is_compiled = rows[i].is_compiled;
+        const bool reads_scales = !rows[i].is_compiled && rows[i].has_double_quant;
         const struct module_kind *block = small_block(&arena, &shape);
         CHECK_TRUE(has_kernel(&block->recompute, "down_proj.lora_A"));
         CHECK_TRUE(has_kernel(&block->recompute, "up_proj"));
         CHECK_TRUE(!has_kernel(&block->recompute, "down_proj.lora_B"));
         CHECK_INT(has_kernel(&block->recompute, "down_proj"), !rows[i].is_compiled);
         CHECK_INT(has_kernel(&block->recompute, "down_proj.dequantize"), !rows[i].is_compiled);
+        CHECK_INT(has_kernel(&block->recompute, "down_proj.dequantize.scales"), reads_scales);
+        CHECK_INT(has_kernel(&block->recompute, "down_proj.dequantize.mean"), reads_scales);
+        CHECK_INT(has_kernel(&block->recompute, "up_proj.dequantize.mean"),
+                  rows[i].has_double_quant);
         CHECK_NEAR(block->model_flop - block->recompute_flop, rows[i].skipped_flop, 1e-12);
     }
     arena_release(&arena);
