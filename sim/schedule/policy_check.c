@@ -370,6 +370,19 @@ static void check_secondary(struct config *config, const struct zero_config *zer
                      "DeepSpeed before 0.6 has no secondary partition");
 }
 
+/* What the trace's coordinator goes by; the one before it looks neither ahead nor back. */
+static void check_blocking(struct config *config, const struct zero_config *zero)
+{
+    static const char *const paths[] = {"zero.prefetch_bucket_size", "zero.max_live_parameters",
+                                        "zero.max_reuse_distance"};
+    if (zero->coordinator != COORDINATOR_BLOCKING)
+        return;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (config_is_set(config, paths[i]))
+            config_error(config, paths[i], "it goes with 'coordinator: traced'",
+                         "'%s' means nothing for 'coordinator: blocking'", last_word(paths[i]));
+}
+
 static void check_zero_built(struct config *config, const struct zero_config *zero, bool is_note)
 {
     const struct {
@@ -394,8 +407,10 @@ void policy_check_built(struct config *config, const struct policy_config *polic
     check_keys(config, policy->fsdp, policy->mesh);
     if (is_zero(policy->fsdp->api))
         check_zero_built(config, policy->zero, is_note);
-    if (policy->fsdp->api == API_ZERO3)
+    if (policy->fsdp->api == API_ZERO3) {
         check_secondary(config, policy->zero, policy->mesh);
+        check_blocking(config, policy->zero);
+    }
     check_precision(config, policy->fsdp->api, policy->precision);
     check_offload(config, policy);
     check_mesh_built(config, policy->fsdp->api, policy->mesh, is_note);

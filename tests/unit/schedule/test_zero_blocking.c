@@ -170,6 +170,12 @@ static void test_refused(void)
          "DeepSpeed before 0.6 has no secondary partition"},
         {"fsdp={api: zero2}; zero={coordinator: blocking}",
          "'coordinator' means nothing for 'api: zero2'"},
+        {BLOCKING "zero.prefetch_bucket_size=5",
+         "'prefetch_bucket_size' means nothing for 'coordinator: blocking'"},
+        {BLOCKING "zero.max_live_parameters=5",
+         "'max_live_parameters' means nothing for 'coordinator: blocking'"},
+        {BLOCKING "zero.max_reuse_distance=5",
+         "'max_reuse_distance' means nothing for 'coordinator: blocking'"},
         {"fsdp={api: zero3}; zero={coordinator: eager}", "'eager'"},
     };
     check_refusals(rows, sizeof(rows) / sizeof(rows[0]));
