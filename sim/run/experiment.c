@@ -384,9 +384,6 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
         experiment->train.checkpointing.policy != CHECKPOINT_FULL)
         config_error(config, "train.activation_checkpointing.every", "it goes with 'policy: full'",
                      "'every' means nothing for this checkpointing policy");
-    if (experiment->train.norms.sm_margin > 0 && !experiment->train.norms.cooperative)
-        config_error(config, "train.norms.sm_margin", "it goes with 'cooperative: true'",
-                     "'sm_margin' means nothing for norms that need not all SMs");
     if (experiment->train.experts == EXPERTS_LOOP && experiment->train.compile)
         config_error(
             config, "train.experts", "'experts: grouped', or 'compile: false'",
@@ -405,6 +402,7 @@ void experiment_check_built(struct experiment *experiment, bool is_note)
                      "it goes with 'policy: selective'",
                      "only selective checkpointing keeps single operations");
     check_reentrant(experiment);
+    norms_check(experiment);
     loss_check(experiment);
     tensor_parallel_check(experiment);
     lora_check(experiment);

@@ -41,6 +41,12 @@ void lora_check(struct experiment *experiment)
     refuse_with(experiment, !is_packed && train->lora.holds_inputs, "train.lora.holds_inputs",
                 "it goes with 'quantization: nf4'",
                 "'holds_inputs' means nothing without quantisation");
+    refuse_with(experiment, !is_packed && train->lora.output_copy, "train.lora.output_copy",
+                "it goes with 'quantization: nf4'",
+                "'output_copy' means nothing without quantisation");
+    refuse_with(experiment, is_packed && train->compile && train->lora.output_copy,
+                "train.lora.output_copy", "'compile: false'",
+                "'output_copy' means nothing for compiled blocks, whose sum makes no copy");
     refuse_with(experiment, is_packed && train->precision.param_dtype == DTYPE_FP32,
                 "train.lora.quantization", "'param_dtype: bf16' or 'fp16'",
                 "'quantization: nf4' dequantises to 16 bits");

@@ -34,6 +34,8 @@ enum dtype lora_base_dtype(const struct train_config *train);
 /* experiment_frozen.c: modules that are not trained: where that has a meaning, which there are. */
 void frozen_check(struct experiment *experiment);
 MUST_CHECK enum status frozen_check_modules(struct experiment *experiment);
+/* experiment_norms.c: norms that are another kernel, or none of this model. */
+void norms_check(struct experiment *experiment);
 /* experiment_loss.c: what of the loss and the model's output can be played. */
 void loss_check(struct experiment *experiment);
 /* experiment_lora.c: adapters that cannot be played; targets that the model does not have. */

@@ -246,6 +246,12 @@ static void test_refused(void)
     check_message(LORA "fsdp={api: zero3}", "'lora' cannot be simulated yet with 'api: zero3'");
     check_message("train.lora={rank: 4, target_modules: all-linear, double_quant: true}",
                   "'double_quant' means nothing without quantisation");
+    check_message("train.lora={rank: 4, target_modules: all-linear, output_copy: true}",
+                  "'output_copy' means nothing without quantisation");
+    check_message("cluster=dgx-h100; gpus_per_node=2; train.compile=true; "
+                  "train.precision={param_dtype: bf16}; train.lora={rank: 4, target_modules: "
+                  "all-linear, quantization: nf4, output_copy: true}",
+                  "'output_copy' means nothing for compiled blocks");
 }
 
 /* A recompute enters units whose next one has had its forward: nothing is prefetched there. */

@@ -23,6 +23,13 @@ static const struct {
     const char *text;
 } meaningless[] = {
     {"fsdp.backward_prefetch=pre", "'backward_prefetch: pre' means nothing for 'api: fsdp2'"},
+    {"train.norms.fused=true; train.fused_kernels=true",
+     "'fused' means nothing for norms that are hand-fused already"},
+    {"train.norms.fused=true; model=gpt2", "'fused' means nothing for a model without RMSNorm"},
+    {"train.norms.fused=true; model={family: abstract, units: [{parameters: 5, forward: 1 s, "
+     "backward: 1 s}]}",
+     "'fused' means nothing for a model without RMSNorm"},
+    {"train.norms.sm_margin=4", "'sm_margin' means nothing for norms that need not all SMs"},
     {"fsdp.reshard_after_forward=3", "parameters cannot be resharded to 3 of 2 GPUs"},
     {"cluster=ideal-400; gpus_per_node=6; nodes=2; fsdp.reshard_after_forward=4",
      "groups of 4 GPUs do not tile hosts of 6"},
