@@ -16,8 +16,8 @@
  * Sustained (a training step): the burst, never faster than the best shape anybody listed
  * (ceiling_flop_per_s), then its compute part slowed by the layout of gradients (backward_frac), by
  * the kernel that takes scales of rows (rowwise_frac) and by the clock (sustained_clock_frac ·
- * clock_frac). Time bound by memory or by the launch keeps its
- * speed. fp32 is its burst: the three figures were measured in 16 bits, none in fp32.
+ * clock_frac). Time bound by memory or by the launch keeps its speed. fp32 is its burst: the three
+ * figures were measured in 16 bits, none in fp32.
  *
  * A GPU without a grid borrows one of its architecture: r is of the grid's GPU, basis of its own
  * (peak, SM count, bandwidth); gemm_model_is_derived says so. What r holds (filling a tile's

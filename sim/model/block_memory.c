@@ -143,7 +143,6 @@ static int32_t rerun_count(const struct block *block)
     return stops_early ? block->needed_end : block->kind->forward.count;
 }
 
-/* What selective checkpointing keeps, and the list of what it does not. */
 /* torchtitan keeps what a reduce-scatter gives too. */
 static bool is_kept_exchange(const struct block *block, const struct kernel *kernel)
 {

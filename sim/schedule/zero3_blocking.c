@@ -7,9 +7,10 @@
  *
  *   fetch    parameter by parameter; the host waits for the whole GPU (torch.cuda.synchronize)
  *            before and behind each gather; nothing is gathered ahead and nothing kept, because the
- * trace is off by one (DeepSpeed issue 1069): a checkpointed block is gathered three times a
- * microbatch. Passes over a parameter of n elements of B bytes: B n to zero it, 2 B n out of the
- *            list that c10d gathers into, B n for a norm that is computed to be printed
+ *            trace is off by one (DeepSpeed issue 1069): a checkpointed block is gathered three
+ *            times a microbatch. Passes over a parameter of n elements of B bytes: B n to zero it,
+ *            2 B n out of the list that c10d gathers into, B n for a norm that is computed to be
+ *            printed
  *   reduce   a gradient that would overflow the bucket has the bucket reduced first; one that is
  *            larger than a bucket is reduced by itself, beside the next one. Without reduce_scatter
  *            the whole buffer is all-reduced each time, however little is in it. The reduction does
