@@ -9,8 +9,8 @@
 #include "report/json_writer.h"
 #include "report/report_table_private.h"
 
-/* Of the JSON object. */
-enum { LOG_SCHEMA_VERSION = 1 };
+/* Of the JSON object. 2: lines_without_rate, is_warm_up; is_inside may be null. */
+enum { LOG_SCHEMA_VERSION = 2 };
 
 struct figures {
     double step_s[2], rate[2], mfu[2], bytes[2]; /* measured, predicted */
