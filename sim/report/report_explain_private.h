@@ -12,6 +12,9 @@
 /* Kernels of a segment one after the other, nothing beside them. */
 double explain_segment_alone_s(const struct experiment *experiment, const struct segment *segment);
 
+/* The largest unit that is there more than once, under another number; or the largest of all. */
+int32_t explain_choose_unit(const struct program *program);
+
 /* Volume, times and bound of the unit that a step is made of; false: no unit has collectives of its
    own, and nothing is written. `hidden_frac` as of report_explain(). */
 bool report_explain_unit(struct experiment *experiment, double hidden_frac, FILE *file);

@@ -13,7 +13,7 @@ struct collectives {
     int32_t communicator;
 };
 
-/* The unit the arithmetic is about: the largest one that is a block, or the largest of all.
+/* The unit the arithmetic is about.
    Sharding (gathers, scatter, sum over replicas) and tensor parallelism (exchanges) are kept apart.
  */
 struct explained {
@@ -35,18 +35,30 @@ double explain_segment_alone_s(const struct experiment *experiment, const struct
     return seconds;
 }
 
-static int32_t choose_unit(const struct program *program)
+static bool is_repeated(const struct program *program, int32_t index)
 {
-    int32_t best = 0;
-    for (int32_t i = 1; i < program->units.count; i++)
-        if (program->units.items[i].parameters > program->units.items[best].parameters)
+    const struct unit *unit = &program->units.items[index];
+    for (int32_t i = 0; i < program->units.count; i++)
+        if (i != index && program->units.items[i].parameters == unit->parameters &&
+            outcome_names_are_alike(program->units.items[i].name, unit->name))
+            return true;
+    return false;
+}
+
+/* Blocks are what repeats: an embedding may be larger, but it is not what a step is made of.
+   Adapters repeat too, between the blocks, but are smaller. */
+int32_t explain_choose_unit(const struct program *program)
+{
+    int32_t best = 0, block = -1;
+    for (int32_t i = 0; i < program->units.count; i++) {
+        const int64_t parameters = program->units.items[i].parameters;
+        if (parameters > program->units.items[best].parameters)
             best = i;
-    /* Blocks are what repeats: an embedding may be larger, but it is not what a step is made of. */
-    for (int32_t i = 0; i + 1 < program->units.count; i++)
-        if (program->units.items[i].parameters > 0 &&
-            program->units.items[i].parameters == program->units.items[i + 1].parameters)
-            return i;
-    return best;
+        if (parameters > (block < 0 ? 0 : program->units.items[block].parameters) &&
+            is_repeated(program, i))
+            block = i;
+    }
+    return block >= 0 ? block : best;
 }
 
 /* Bytes that a plan puts through one instance of a resource. */
@@ -266,7 +278,7 @@ static void write_overlap(const struct explained *unit, FILE *file)
 bool report_explain_unit(struct experiment *experiment, double hidden_frac, FILE *file)
 {
     struct explained unit = {0};
-    measure(experiment, choose_unit(experiment->program), &unit);
+    measure(experiment, explain_choose_unit(experiment->program), &unit);
     if (!(unit.gather_bytes > 0) && !(unit.reduce_bytes > 0))
         return false;
     write_volumes(&unit, experiment->mesh.dp_shard, file);

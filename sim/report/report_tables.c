@@ -8,10 +8,11 @@
 #include "report/report.h"
 #include "report/report_table_private.h"
 
-/* Equal units in a row, or one. */
+/* Equal units, or one; adapters may lie between blocks. */
 struct unit_group {
     const struct outcome_unit *first, *last;
     int32_t count;
+    bool has_gaps;  /* not every number from first to last */
     double total_s; /* of one unit */
 };
 
@@ -48,18 +49,34 @@ void report_sort_units(struct outcome_unit *units, int32_t count)
         qsort(units, (size_t)count, sizeof(*units), compare_units);
 }
 
+/* Like the last too, or numbers in two places would run together ("0.1 … 0.2 … 1.1"). */
+static bool belongs(const struct unit_group *group, const struct outcome_unit *unit)
+{
+    return outcome_units_are_alike(group->first, unit) &&
+           outcome_names_are_alike(group->last->name, unit->name);
+}
+
+static void join(struct unit_group *group, const struct outcome_unit *unit)
+{
+    if (!outcome_name_is_next(group->last->name, unit->name))
+        group->has_gaps = true;
+    group->last = unit;
+    group->count++;
+}
+
 static int32_t group_units(const struct outcome *outcome, struct unit_group *groups)
 {
     int32_t count = 0;
     for (int32_t i = 0; i < outcome->unit_count; i++) {
         const struct outcome_unit *unit = &outcome->units[i];
-        if (count > 0 && outcome_units_are_alike(groups[count - 1].first, unit)) {
-            groups[count - 1].last = unit;
-            groups[count - 1].count++;
-            continue;
-        }
-        groups[count++] = (struct unit_group){
-            .first = unit, .last = unit, .count = 1, .total_s = unit_total_s(unit)};
+        int32_t k = count - 1; /* the latest groups first: they are the nearest */
+        while (k >= 0 && !belongs(&groups[k], unit))
+            k--;
+        if (k >= 0)
+            join(&groups[k], unit);
+        else
+            groups[count++] = (struct unit_group){
+                .first = unit, .last = unit, .count = 1, .total_s = unit_total_s(unit)};
     }
     return count;
 }
@@ -75,7 +92,8 @@ static void add_group(struct table *table, const struct unit_group *group)
     char text[48];
     table_row(table);
     if (group->count > 1)
-        table_cell(table, "%s … %s", group->first->name, group->last->name);
+        table_cell(table, "%s%s … %s", group->has_gaps ? "some of " : "", group->first->name,
+                   group->last->name);
     else
         table_cell(table, "%s", group->first->name);
     table_cell(table, "%s", format_count(text, sizeof(text), group->count));

@@ -213,15 +213,39 @@ bool outcome_is_network_bound(const struct outcome *outcome)
 /* Two units whose times differ by less than this are the same to a reader of four digits. */
 static const double same_time_frac = 1e-4;
 
+static const char digits[] = "0123456789";
+
+/* Where the number begins in which two names differ; all before it is the same. */
+static size_t number_place(const char *a, const char *b)
+{
+    size_t place = 0;
+    while (a[place] != '\0' && a[place] == b[place])
+        place++;
+    while (place > 0 && strchr(digits, a[place - 1]) != NULL)
+        place--;
+    return place;
+}
+
+static uint64_t number_at(const char *text)
+{
+    uint64_t number = 0;
+    for (size_t i = strspn(text, digits); i > 0; i--)
+        number = number * 10 + (uint64_t)(*text++ - '0');
+    return number;
+}
+
 bool outcome_names_are_alike(const char *a, const char *b)
 {
-    size_t a_length = strlen(a), b_length = strlen(b);
-    while (a_length > 0 && a[a_length - 1] >= '0' && a[a_length - 1] <= '9')
-        a_length--;
-    while (b_length > 0 && b[b_length - 1] >= '0' && b[b_length - 1] <= '9')
-        b_length--;
-    return a[a_length] != '\0' && b[b_length] != '\0' && a_length == b_length &&
-           memcmp(a, b, a_length) == 0;
+    const size_t place = number_place(a, b);
+    const size_t a_digits = strspn(a + place, digits), b_digits = strspn(b + place, digits);
+    return a_digits > 0 && b_digits > 0 && text_equal(a + place + a_digits, b + place + b_digits);
+}
+
+bool outcome_name_is_next(const char *name, const char *next)
+{
+    const size_t place = number_place(name, next);
+    return outcome_names_are_alike(name, next) &&
+           number_at(next + place) == number_at(name + place) + 1;
 }
 
 bool outcome_units_are_alike(const struct outcome_unit *a, const struct outcome_unit *b)

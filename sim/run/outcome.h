@@ -132,8 +132,10 @@ bool outcome_is_network_bound(const struct outcome *outcome);
 /* The value as a number (bool: 0/1); false for texts and undefined values. */
 bool outcome_number(const struct outcome *outcome, const struct metric *metric, double *value);
 
-/* "layers.12" and "layers.13": equal up to the number at the end. */
+/* "layers.9.lora_A" and "layers.10.lora_A": equal but for one number, wherever it stands. */
 bool outcome_names_are_alike(const char *a, const char *b);
+bool outcome_name_is_next(const char *name,
+                          const char *next); /* alike, and its number is one more */
 /* Such units, with the same parameters and, to four digits, the same times. */
 bool outcome_units_are_alike(const struct outcome_unit *a, const struct outcome_unit *b);
 /* NULL: it was not sampled, or it is not defined. */

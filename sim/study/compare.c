@@ -243,7 +243,8 @@ static void add_unit(struct compare *compare, struct arena *arena, const struct 
     const char *name = a != NULL ? a->name : b->name;
     const int32_t count = compare->units.count;
     struct compare_unit *last = count > 0 ? &compare->units.items[count - 1] : NULL;
-    if (last == NULL || !are_alike(last->a, a) || !are_alike(last->b, b)) {
+    if (last == NULL || !outcome_names_are_alike(last->last, name) || !are_alike(last->a, a) ||
+        !are_alike(last->b, b)) {
         last = ARENA_PUSH(arena, &compare->units);
         *last = (struct compare_unit){.first = name, .a = a, .b = b, .order = count};
     }

@@ -6,6 +6,7 @@
 
 #include "outcome_fixture.h"
 #include "report/report.h"
+#include "report/report_explain_private.h"
 #include "report_tests.h"
 
 struct output {
@@ -218,6 +219,96 @@ static void test_units(void)
     arena_release(&arena);
 }
 
+/* Four blocks, of which the second differs, and an adapter in front of each: three of one kind and
+   one, of numbers 0 to 3; and names with two numbers, which never run together. */
+static void test_units_apart(void)
+{
+    static const struct {
+        const char *name;
+        int64_t parameters;
+        double forward_s;
+    } rows[] = {{"layers.0.q_proj.lora_A", 32768, 0.001},
+                {"layers.0", 202383360, 0.2},
+                {"layers.1.q_proj.lora_A", 32768, 0.001},
+                {"layers.1", 202383360, 0.3},
+                {"layers.2.q_proj.lora_A", 32768, 0.001},
+                {"layers.2", 202383360, 0.2},
+                {"layers.3.q_proj.lora_A", 32768, 0.001},
+                {"layers.3", 202383360, 0.2},
+                {"experts.0.w.8", 4096, 0.01},
+                {"experts.0.w.9", 4096, 0.01},
+                {"experts.1.w.8", 4096, 0.01},
+                {"experts.1.w.9", 4096, 0.01}};
+    struct outcome_unit units[sizeof(rows) / sizeof(rows[0])];
+    struct outcome outcome = {.units = units, .unit_count = sizeof(rows) / sizeof(rows[0])};
+    struct output output;
+    for (int32_t i = 0; i < outcome.unit_count; i++)
+        units[i] = (struct outcome_unit){
+            .name = rows[i].name, .parameters = rows[i].parameters, .forward_s = rows[i].forward_s};
+    output_begin(&output);
+    report_units(&outcome, 10, output.file);
+    CHECK_TEXT(
+        output_text(&output),
+        "unit (times of one, per step)                    count   parameters  forward  backward"
+        "  gather  scatter  exposed\n"
+        "layers.1                                             1  202,383,360   300 ms       0 s"
+        "     0 s      0 s      0 s\n"
+        "some of layers.0 … layers.3                          3  202,383,360   200 ms       0 s"
+        "     0 s      0 s      0 s\n"
+        "experts.0.w.8 … experts.0.w.9                        2        4,096  10.0 ms       0 s"
+        "     0 s      0 s      0 s\n"
+        "experts.1.w.8 … experts.1.w.9                        2        4,096  10.0 ms       0 s"
+        "     0 s      0 s      0 s\n"
+        "layers.0.q_proj.lora_A … layers.3.q_proj.lora_A      4       32,768  1.00 ms       0 s"
+        "     0 s      0 s      0 s\n");
+    output_end(&output);
+}
+
+/* A block lies between adapters; embedding and head are of one size, but are no blocks. */
+static void test_explained_unit(void)
+{
+    static const struct {
+        const char *what;
+        struct unit units[6];
+        int32_t count, chosen;
+    } rows[] = {
+        {"adapters next to each other",
+         {{.name = "layers.0.q_proj.lora_A", .parameters = 32768},
+          {.name = "layers.0.q_proj.lora_B", .parameters = 32768},
+          {.name = "layers.0", .parameters = 202383360},
+          {.name = "layers.1.q_proj.lora_A", .parameters = 32768},
+          {.name = "layers.1.q_proj.lora_B", .parameters = 32768},
+          {.name = "layers.1", .parameters = 202383360}},
+         6,
+         2},
+        {"embedding and head",
+         {{.name = "embed", .parameters = 525336576},
+          {.name = "layers.0", .parameters = 218112000},
+          {.name = "layers.1", .parameters = 218112000},
+          {.name = "head", .parameters = 525336576}},
+         4,
+         1},
+        {"one block",
+         {{.name = "layers.0", .parameters = 100}, {.name = "root", .parameters = 300}},
+         2,
+         1},
+        {"blocks of nothing",
+         {{.name = "layers.0", .parameters = 0},
+          {.name = "layers.1", .parameters = 0},
+          {.name = "root", .parameters = 3}},
+         3,
+         2},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct unit units[6];
+        memcpy(units, rows[i].units, sizeof(units));
+        struct program program = {.units = {.items = units, .count = rows[i].count}};
+        check_context("%s", rows[i].what);
+        CHECK_INT(explain_choose_unit(&program), rows[i].chosen);
+        check_context(NULL);
+    }
+}
+
 static void test_collectives_and_links(void)
 {
     struct arena arena = {0};
@@ -333,6 +424,8 @@ const struct check_case report_cases[] = {{"summary of one run", test_summary_of
                                           {"summary of three runs", test_summary_of_three},
                                           {"summary of small numbers", test_summary_of_small},
                                           {"units are folded and sorted", test_units},
+                                          {"units alike lie apart", test_units_apart},
+                                          {"unit explained", test_explained_unit},
                                           {"collectives and links", test_collectives_and_links},
                                           {"JSON", test_json},
                                           {0}};

@@ -29,6 +29,35 @@ static void test_identities(void)
     }
 }
 
+static void test_names(void)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_alike, is_next;
+    } rows[] = {
+        {"layers.2", "layers.3", true, true},
+        {"layers.9", "layers.10", true, true},
+        {"layers.2", "layers.29", true, false},
+        {"layers.3", "layers.2", true, false},
+        {"layers.19.self_attn.q_proj.lora_A", "layers.20.self_attn.q_proj.lora_A", true, true},
+        {"layers.1.lora_A", "layers.12.lora_A", true, false},
+        {"layers.1.q_proj.lora_A", "layers.1.q_proj.lora_B", false, false},
+        {"layers.1.q_proj.lora_A", "layers.2.v_proj.lora_A", false, false},
+        {"layers.1.experts.2", "layers.2.experts.1", false, false},
+        {"layers.1", "layers.1.norm", false, false},
+        {"layers.", "layers.1", false, false},
+        {"embed", "head", false, false},
+        {"", "1", false, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_context("%s %s", rows[i].a, rows[i].b);
+        CHECK_INT(outcome_names_are_alike(rows[i].a, rows[i].b), rows[i].is_alike);
+        CHECK_INT(outcome_names_are_alike(rows[i].b, rows[i].a), rows[i].is_alike);
+        CHECK_INT(outcome_name_is_next(rows[i].a, rows[i].b), rows[i].is_next);
+        check_context(NULL);
+    }
+}
+
 /* Without losses a step is the same whichever is reported, and so is their mean. */
 static void test_steps(void)
 {
@@ -243,10 +272,16 @@ static void test_settings_kept(void)
     played_release(&played);
 }
 
-const struct check_case outcome_cases[] = {
-    {"identities", test_identities},           {"any number of steps", test_steps},
-    {"units, collectives, links", test_units}, {"bottleneck", test_bottleneck},
-    {"does not fit", test_does_not_fit},       {"device memory", test_device_memory},
-    {"first step", test_first_step},           {"table of metrics", test_metric_table},
-    {"metrics as numbers", test_numbers},      {"attention stands in", test_attention_stands_in},
-    {"settings kept", test_settings_kept},     {0}};
+const struct check_case outcome_cases[] = {{"identities", test_identities},
+                                           {"any number of steps", test_steps},
+                                           {"units, collectives, links", test_units},
+                                           {"bottleneck", test_bottleneck},
+                                           {"does not fit", test_does_not_fit},
+                                           {"device memory", test_device_memory},
+                                           {"first step", test_first_step},
+                                           {"table of metrics", test_metric_table},
+                                           {"metrics as numbers", test_numbers},
+                                           {"attention stands in", test_attention_stands_in},
+                                           {"settings kept", test_settings_kept},
+                                           {"names of units", test_names},
+                                           {0}};
