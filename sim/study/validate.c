@@ -15,28 +15,6 @@
 /* Columns that describe another network than n_params says are no basis for a prediction. */
 #define PARAMETERS_TOLERANCE 0.05
 
-static const struct {
-    const char *word;
-    enum memory_kind kind;
-} memory_words[] = {{"none", MEMORY_KIND_NONE},
-                    {"allocated", MEMORY_KIND_ALLOCATED},
-                    {"active", MEMORY_KIND_ACTIVE},
-                    {"reserved", MEMORY_KIND_RESERVED},
-                    {"device", MEMORY_KIND_DEVICE}};
-
-const char *memory_kind_name(enum memory_kind kind)
-{
-    return memory_words[kind].word;
-}
-
-static enum memory_kind memory_kind_of(const char *word)
-{
-    for (size_t k = 0; word != NULL && k < sizeof(memory_words) / sizeof(memory_words[0]); k++)
-        if (strcmp(word, memory_words[k].word) == 0)
-            return memory_words[k].kind;
-    return MEMORY_KIND_NONE;
-}
-
 static int64_t peak_of(const struct outcome *outcome, enum memory_kind kind)
 {
     switch (kind) {

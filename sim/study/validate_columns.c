@@ -11,7 +11,7 @@ const struct measured_column measured_columns[] = {
     {"id", COLUMN_TEXT, false, false},
     {"source", COLUMN_TEXT, false, false},
     {"url_or_repo_path", COLUMN_TEXT, false, false},
-    {"date_version", COLUMN_TEXT, false, false},
+    {"date_version", COLUMN_DATE, false, false},
     {"framework", COLUMN_TEXT, false, false},
     {"model_name", COLUMN_TEXT, false, false},
     {"n_params", COLUMN_COUNT_KIND, false, false},
@@ -130,7 +130,7 @@ static void check_cell(const struct measured_column *column, const struct csv_ce
 {
     int64_t count = 0;
     double real = 0.0;
-    if (cell->text[0] == '\0' || column->kind == COLUMN_TEXT)
+    if (cell->text[0] == '\0' || column->kind == COLUMN_TEXT || column->kind == COLUMN_DATE)
         return;
     const bool is_count = column->kind == COLUMN_COUNT_KIND;
     if (is_count ? text_to_int64(cell->text, &count) && count >= 1

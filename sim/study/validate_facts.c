@@ -91,26 +91,6 @@ static const struct field_table facts_table = {.name = "facts",
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static bool parse_condition(struct config *config, const char *path, const char *text,
-                            struct fact_condition *condition)
-{
-    const size_t length = strcspn(text, "=!<>");
-    const char *name = arena_strndup(config->arena, text, length);
-    const char *rest = text + length;
-    condition->column = measured_column_find(name);
-    if (condition->column < 0 || rest[0] == '\0' || (rest[0] == '!' && rest[1] != '=')) {
-        config_error(config, path, "column=pattern, column!=pattern, column<value, column>value",
-                     "'%s' is not a condition on a column", text);
-        return false;
-    }
-    condition->op = rest[0] == '!'   ? CONDITION_NOT_EQUAL
-                    : rest[0] == '<' ? CONDITION_LESS
-                    : rest[0] == '>' ? CONDITION_GREATER
-                                     : CONDITION_EQUAL;
-    condition->value = rest + (rest[0] == '!' ? 2 : 1);
-    return true;
-}
-
 /* Every <name> in a value is a column. */
 static bool check_value(struct config *config, const char *path, const char *value)
 {
@@ -134,7 +114,8 @@ static bool parse_setting(struct config *config, const char *path, const char *t
     }
     setting->key = arena_strndup(config->arena, text, (size_t)(equals - text));
     setting->value = equals + 1;
-    return check_value(config, path, setting->value);
+    return setting_is_note(setting->key) ? note_check(config, path, setting->key, setting->value)
+                                         : check_value(config, path, setting->value);
 }
 
 static const char *rule_origin(const struct config *config, const char *path, const char *file)
@@ -163,7 +144,7 @@ static void take_rule(struct config *config, const struct facts_config *facts, i
     rule.when = ARENA_ARRAY(arena, struct fact_condition, from->when.count + 1);
     rule.set = ARENA_ARRAY(arena, struct fact_setting, from->set.count + 1);
     for (int64_t k = 0; k < from->when.count; k++)
-        rule.when_count += parse_condition(
+        rule.when_count += fact_condition_parse(
             config, arena_printf(arena, "%s.when[%" PRId64 "]", path, k),
             ((const char *const *)from->when.items)[k], &rule.when[rule.when_count]);
     for (int64_t k = 0; k < from->set.count; k++)
@@ -223,77 +204,4 @@ enum status facts_load(struct arena *arena, const char *const *data_folders,
         status = one != STATUS_OK ? one : status;
     }
     return status;
-}
-
-/* ---- matching ----------------------------------------------------------------------------- */
-
-/* One pattern of `length` bytes; linear in practice: a star is retried from the last one only. */
-static bool matches_one(const char *pattern, size_t length, const char *text)
-{
-    const char *stop = pattern + length, *star = NULL, *resume = NULL;
-    while (*text != '\0') {
-        if (pattern < stop && *pattern == '*') {
-            star = ++pattern;
-            resume = text;
-        } else if (pattern < stop && (*pattern == '?' || *pattern == *text)) {
-            pattern++;
-            text++;
-        } else if (star != NULL) {
-            pattern = star;
-            text = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (pattern < stop && *pattern == '*')
-        pattern++;
-    return pattern == stop;
-}
-
-bool pattern_matches(const char *patterns, const char *text)
-{
-    for (const char *at = patterns;; at++) {
-        const size_t length = strcspn(at, "|");
-        if (matches_one(at, length, text))
-            return true;
-        at += length;
-        if (*at == '\0')
-            return false;
-    }
-}
-
-/* As numbers where both are, else as texts (dates); nothing is less or more than an empty cell. */
-static int compare_values(const char *cell, const char *value)
-{
-    double a = 0.0, b = 0.0;
-    if (text_to_double(cell, &a) && text_to_double(value, &b))
-        return (a > b) - (a < b);
-    return strcmp(cell, value);
-}
-
-static bool condition_holds_on(const struct fact_condition *condition,
-                               const struct measured_row *row)
-{
-    const char *cell = row->values[condition->column];
-    switch (condition->op) {
-    case CONDITION_EQUAL:
-        return pattern_matches(condition->value, cell);
-    case CONDITION_NOT_EQUAL:
-        return !pattern_matches(condition->value, cell);
-    case CONDITION_LESS:
-        return cell[0] != '\0' && compare_values(cell, condition->value) < 0;
-    case CONDITION_GREATER:
-        return cell[0] != '\0' && compare_values(cell, condition->value) > 0;
-    }
-    BUG("no such condition %d", (int)condition->op);
-}
-
-bool fact_matches(const struct fact_rule *rule, const struct measured_row *row)
-{
-    if (rule->match != NULL && !pattern_matches(rule->match, measured_text(row, "source")))
-        return false;
-    for (int32_t k = 0; k < rule->when_count; k++)
-        if (!condition_holds_on(&rule->when[k], row))
-            return false;
-    return true;
 }

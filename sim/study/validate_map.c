@@ -4,12 +4,6 @@
 #include "base/strbuf.h"
 #include "study/validate_private.h"
 
-bool setting_is_note(const char *key)
-{
-    static const char prefix[] = "source.";
-    return strncmp(key, prefix, sizeof(prefix) - 1) == 0;
-}
-
 static struct validate_setting *find_setting(const struct row_settings *settings, const char *key)
 {
     for (int32_t k = 0; k < settings->list.count; k++)

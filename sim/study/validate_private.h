@@ -3,6 +3,7 @@
  *
  *   validate_columns.c  CSV → struct measured_row    validate_map.c    row + facts → settings
  *   validate_facts.c    facts files → rules          validate_score.c  errors → scores, groups
+ *   validate_conditions.c  conditions of rules      validate_notes.c  rules' notes on a source
  *   validate.c          the loop over the rows           validate_gpus.c   GPUs by their names
  */
 #ifndef FSDPSIM_STUDY_VALIDATE_PRIVATE_H
@@ -13,7 +14,8 @@
 #include "config/csv_table.h"
 #include "study/validate.h"
 
-enum column_kind { COLUMN_TEXT, COLUMN_COUNT_KIND, COLUMN_REAL };
+/* A date ("2024-06-30", of any text: "2024-06 (v0.3)") is compared as text. */
+enum column_kind { COLUMN_TEXT, COLUMN_COUNT_KIND, COLUMN_REAL, COLUMN_DATE };
 
 struct measured_column {
     const char *name;
@@ -87,6 +89,9 @@ struct fact_rules {
 MUST_CHECK enum status facts_load(struct arena *arena, const char *const *data_folders,
                                   const char *const *paths, int32_t path_count,
                                   struct fact_rules *rules, struct diag *diag);
+/* An error at `path` of the facts, with what is accepted: false. */
+bool fact_condition_parse(struct config *config, const char *path, const char *text,
+                          struct fact_condition *condition);
 bool fact_matches(const struct fact_rule *rule, const struct measured_row *row);
 /* '*' any run of characters, '?' one; alternatives split by '|'. */
 bool pattern_matches(const char *patterns, const char *text);
@@ -114,6 +119,10 @@ void settings_of_row(struct arena *arena, const struct fact_rules *rules,
 /* NULL: not set. Keys `source.…` are notes on the source, the others keys of the configuration. */
 const char *setting_value(const struct row_settings *settings, const char *key);
 bool setting_is_note(const char *key);
+/* An error at `path` of the facts, with what is accepted, when there is no such note or the note
+   has no such word; an empty value takes a note back. */
+bool note_check(struct config *config, const char *path, const char *key, const char *value);
+enum memory_kind memory_kind_of(const char *word); /* NULL, or no such word: MEMORY_KIND_NONE */
 
 /* ---- GPUs, and rows that are left out ----------------------------------------------------- */
 

@@ -109,7 +109,8 @@ enum status validate_schema_write(struct arena *arena, FILE *file, struct diag *
 {
     static const char *const kinds[] = {[COLUMN_TEXT] = "text",
                                         [COLUMN_COUNT_KIND] = "a whole number",
-                                        [COLUMN_REAL] = "a number above 0"};
+                                        [COLUMN_REAL] = "a number above 0",
+                                        [COLUMN_DATE] = "text"};
     struct fact_rules rules = {0};
     const enum status status = facts_load(arena, data_folders_find(arena), NULL, 0, &rules, diag);
     if (status != STATUS_OK)
