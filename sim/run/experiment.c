@@ -229,6 +229,23 @@ static enum status resolve(struct experiment *experiment, const struct root_conf
     return experiment->diag->error_count > 0 ? STATUS_INPUT : STATUS_OK;
 }
 
+static enum status bind_overridden(struct config *config, const char *const *overrides,
+                                   int32_t override_count, struct root_config *root)
+{
+    enum status override_status = STATUS_OK;
+    for (int32_t i = 0; i < override_count; i++) {
+        const enum status one = config_override(config, overrides[i]);
+        override_status = one != STATUS_OK ? one : override_status;
+    }
+    const enum status status = config_bind(config, &experiment_table, root);
+    if (root->sweep != NULL) {
+        config_error(config, "sweep", "'fsdpsim sweep FILE -s key=v1,v2'",
+                     "'sweep' is what a file says: an override cannot set it");
+        return STATUS_INPUT;
+    }
+    return status != STATUS_OK ? status : override_status;
+}
+
 enum status experiment_load(struct experiment *experiment, const char *path,
                             const char *const *overrides, int32_t override_count, struct diag *diag)
 {
@@ -256,21 +273,21 @@ enum status experiment_load_cached(struct experiment *experiment, const char *pa
     if (status != STATUS_OK)
         return status;
     experiment->sweep = config_take(&experiment->config, "sweep");
-    enum status override_status = STATUS_OK;
-    for (int32_t i = 0; i < override_count; i++) {
-        const enum status one = config_override(&experiment->config, overrides[i]);
-        override_status = one != STATUS_OK ? one : override_status;
-    }
     struct root_config *root = ARENA_NEW(&experiment->arena, struct root_config);
-    status = config_bind(&experiment->config, &experiment_table, root);
-    if (root->sweep != NULL) {
-        config_error(&experiment->config, "sweep", "'fsdpsim sweep FILE -s key=v1,v2'",
-                     "'sweep' is what a file says: an override cannot set it");
-        status = STATUS_INPUT;
-    }
-    if (status == STATUS_OK)
-        status = override_status;
+    status = bind_overridden(&experiment->config, overrides, override_count, root);
     return status == STATUS_OK ? resolve(experiment, root) : status;
+}
+
+enum status experiment_check_overrides(struct arena *arena, const char *path,
+                                       const char *const *overrides, int32_t override_count,
+                                       struct diag *diag)
+{
+    struct config config;
+    struct root_config *root = ARENA_NEW(arena, struct root_config);
+    config_init(&config, arena, diag, data_folders_find(arena));
+    const enum status status = config_load(&config, path);
+    config_take(&config, "sweep");
+    return status == STATUS_OK ? bind_overridden(&config, overrides, override_count, root) : status;
 }
 
 struct hash128 experiment_key(const struct experiment *experiment)

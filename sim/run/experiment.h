@@ -178,6 +178,11 @@ MUST_CHECK enum status experiment_load(struct experiment *experiment, const char
 MUST_CHECK enum status experiment_load_cached(struct experiment *experiment, const char *path,
                                               const char *const *overrides, int32_t override_count,
                                               struct config_cache *cache, struct diag *diag);
+/* Whether the words and values of overrides of `path` can stand, before any is judged beside
+   others: what they say of a configuration that is not complete yet. */
+MUST_CHECK enum status experiment_check_overrides(struct arena *arena, const char *path,
+                                                  const char *const *overrides,
+                                                  int32_t override_count, struct diag *diag);
 void experiment_release(struct experiment *experiment);
 
 /* Hash of the resolved content, the seed and the version of the physics: of what decides the

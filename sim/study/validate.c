@@ -169,17 +169,8 @@ static void play_row(const struct player *player, const struct measured_row *fro
     struct diag diag;
     struct experiment experiment = {0};
     struct outcome outcome = {0};
-    struct {
-        const char **items;
-        int32_t count, capacity;
-    } overrides = {0};
+    const struct override_list overrides = overrides_of_row(&arena, settings, player->request);
     diag_init(&diag, &arena);
-    for (int32_t k = 0; k < settings->list.count; k++)
-        if (!setting_is_note(settings->list.items[k].key))
-            *ARENA_PUSH(&arena, &overrides) = arena_printf(
-                &arena, "%s=%s", settings->list.items[k].key, settings->list.items[k].value);
-    for (int32_t k = 0; k < player->request->override_count; k++)
-        *ARENA_PUSH(&arena, &overrides) = player->request->overrides[k];
     enum status status =
         experiment_load(&experiment, player->base, overrides.items, overrides.count, &diag);
     if (status == STATUS_OK)
@@ -247,7 +238,7 @@ static const char *find_measured(struct arena *arena, const char *const *data_fo
     return NULL;
 }
 
-static bool is_wanted(const struct validate_request *request, const struct measured_row *row)
+bool row_is_wanted(const struct validate_request *request, const struct measured_row *row)
 {
     return request->source == NULL || strstr(measured_text(row, "source"), request->source) != NULL;
 }
@@ -270,6 +261,9 @@ enum status validate_run(struct arena *arena, const struct validate_request *req
     const enum status table_status = measured_load(arena, csv, &table, diag);
     if (facts_status != STATUS_OK || table_status != STATUS_OK)
         return facts_status != STATUS_OK ? facts_status : table_status;
+    const enum status override_status = overrides_check(arena, base, request, &rules, &table, diag);
+    if (override_status != STATUS_OK)
+        return override_status;
     struct spreads spreads;
     const enum status spread_status = spreads_load(arena, folders, &spreads, diag);
     if (spread_status != STATUS_OK)
@@ -285,7 +279,7 @@ enum status validate_run(struct arena *arena, const struct validate_request *req
     validation->csv_name = csv;
     validation->rows = ARENA_ARRAY(arena, struct validate_row, table.rows.count + 1);
     for (int32_t k = 0; k < table.rows.count; k++)
-        if (is_wanted(request, &table.rows.items[k]))
+        if (row_is_wanted(request, &table.rows.items[k]))
             validate_one(&player, &table.rows.items[k], &validation->rows[validation->row_count++]);
     validation_score(arena, validation);
     return STATUS_OK;

@@ -124,6 +124,25 @@ bool setting_is_note(const char *key);
 bool note_check(struct config *config, const char *path, const char *key, const char *value);
 enum memory_kind memory_kind_of(const char *word); /* NULL, or no such word: MEMORY_KIND_NONE */
 
+bool row_is_wanted(const struct validate_request *request, const struct measured_row *row);
+
+/* ---- overrides of all rows ---------------------------------------------------------------- */
+
+struct override_list {
+    const char **items;
+    int32_t count, capacity;
+};
+
+/* The settings of a row without its notes, then the user's: they stand over it. */
+struct override_list overrides_of_row(struct arena *arena, const struct row_settings *settings,
+                                      const struct validate_request *request);
+/* An error where the user's overrides mean nothing, neither for the configuration that rows are
+   laid over nor for a row: a key may belong to another kind of model than the one of `base`. */
+MUST_CHECK enum status overrides_check(struct arena *arena, const char *base,
+                                       const struct validate_request *request,
+                                       const struct fact_rules *rules,
+                                       const struct measured_table *table, struct diag *diag);
+
 /* ---- GPUs, and rows that are left out ----------------------------------------------------- */
 
 struct loaded_gpu {
