@@ -185,7 +185,8 @@ static void write_rows(struct page *page, const struct validation *validation, i
             table_cell(&page->table, "%.1f/%.1f", 100.0 * row->mfu.measured,
                        100.0 * row->mfu.predicted);
         page_points(page, row->mfu.error, true);
-        table_cell(&page->table, "%s", row->is_assumed ? "assumed" : "cited");
+        table_cell(&page->table, "%s%s", row->is_assumed ? "assumed" : "cited",
+                   row->is_scored ? "" : ", not scored");
     }
     page_end(page);
 }

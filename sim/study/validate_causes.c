@@ -104,6 +104,11 @@ static bool is_named_before(const struct cause_config *items, int64_t k, int64_t
     return false;
 }
 
+static bool is_said(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
 /* One of 'cause' and 'tried'; no row twice. */
 static void check_file(struct config *config, const struct cause_file *file)
 {
@@ -111,7 +116,7 @@ static void check_file(struct config *config, const struct cause_file *file)
     for (int64_t k = 0; k < file->causes.count; k++) {
         char path[64];
         snprintf(path, sizeof(path), "causes[%lld]", (long long)k);
-        if ((items[k].cause == NULL) == (items[k].tried == NULL))
+        if (is_said(items[k].cause) == is_said(items[k].tried))
             config_error(config, path, "one of the two",
                          "it has both 'cause' and 'tried', or none");
         for (int64_t r = 0; r < items[k].rows.count; r++) {
