@@ -108,3 +108,11 @@ const char *fixture_bind(struct arena *arena, const char *text, struct model_con
     CHECK_INT(status == STATUS_OK, diag->error_count == 0);
     return fixture_messages(arena, diag);
 }
+
+int fixture_count(const struct kernel_list *list, const char *part)
+{
+    int count = 0;
+    for (int32_t i = 0; i < list->count; i++)
+        count += strstr(list->items[i].name, part) != NULL;
+    return count;
+}

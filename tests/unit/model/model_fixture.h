@@ -17,6 +17,8 @@ const struct model *fixture_build(struct arena *arena, const struct model_config
 const struct module_kind *fixture_kind(const struct model *model, enum module_role role);
 /* The kernel of that name; fails the test when there is none. */
 const struct kernel *fixture_kernel(const struct kernel_list *list, const char *name);
+/* Kernels with this in their names. */
+int fixture_count(const struct kernel_list *list, const char *part);
 /* All messages, a line each: "text | hint". */
 const char *fixture_messages(struct arena *arena, const struct diag *diag);
 /* Binds `text` as a root file; the messages are returned, "" when there are none. */

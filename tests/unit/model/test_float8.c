@@ -30,14 +30,6 @@ static const struct module_kind *small_block(struct arena *arena, const struct t
     return fixture_kind(fixture_build(arena, &config, shape), MODULE_BLOCK);
 }
 
-static int count_named(const struct kernel_list *list, const char *part)
-{
-    int count = 0;
-    for (int32_t i = 0; i < list->count; i++)
-        count += strstr(list->items[i].name, part) != NULL;
-    return count;
-}
-
 /* Bytes of all kernels whose name begins so. */
 static double bytes_named(const struct kernel_list *list, const char *begin)
 {
@@ -156,12 +148,12 @@ static void test_recomputed(void)
         shape.checkpointing = CHECKPOINT_SELECTIVE_OP;
         const struct kernel_list *again = &small_block(&arena, &shape)->recompute;
         check_context("recipe %d", (int)recipes[i]);
-        CHECK_INT(count_named(again, ".weight.to_fp8"), 3);
-        CHECK_INT(count_named(again, "k_proj.weight.to_fp8"), 1);
-        CHECK_INT(count_named(again, "o_proj.weight.to_fp8"), 1);
-        CHECK_INT(count_named(again, "up_proj.weight.to_fp8"), 1);
-        CHECK_INT(count_named(again, ".input.to_fp8"), 3);
-        CHECK_INT(count_named(again, "down_proj"), 0);
+        CHECK_INT(fixture_count(again, ".weight.to_fp8"), 3);
+        CHECK_INT(fixture_count(again, "k_proj.weight.to_fp8"), 1);
+        CHECK_INT(fixture_count(again, "o_proj.weight.to_fp8"), 1);
+        CHECK_INT(fixture_count(again, "up_proj.weight.to_fp8"), 1);
+        CHECK_INT(fixture_count(again, ".input.to_fp8"), 3);
+        CHECK_INT(fixture_count(again, "down_proj"), 0);
     }
     check_context(NULL);
     arena_release(&arena);

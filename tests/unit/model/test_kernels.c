@@ -16,14 +16,6 @@ static const struct module_kind *bind_block(struct arena *arena, const char *tex
     return fixture_kind(fixture_build(arena, &config, shape), MODULE_BLOCK);
 }
 
-static int count_named(const struct kernel_list *list, const char *part)
-{
-    int count = 0;
-    for (int32_t i = 0; i < list->count; i++)
-        count += strstr(list->items[i].name, part) != NULL;
-    return count;
-}
-
 /*
  * Small model: 6 heads of 16, 2 key/value heads, s = 128, b = 2: 196,608 scores. Products 12·(128 ×
  * 128 × 16); softmax reads bf16, writes fp32: 6 bytes a score; the cast 6; scale and mask 4 each.
@@ -50,15 +42,15 @@ static void test_eager_attention(void)
     /* Gradient in bf16 (after its cast), output and input of the gradient in fp32. */
     CHECK_NEAR(fixture_kernel(&block->backward, "softmax.grad")->bytes, 10 * scores, 1e-15);
     CHECK_INT(fixture_kernel(&block->backward, "context.value_grad")->n, 16);
-    CHECK_INT(count_named(&block->forward, ".repeat"), 2);
+    CHECK_INT(fixture_count(&block->forward, ".repeat"), 2);
     /* Full square, four products more backward. */
     CHECK_NEAR(kernel_list_flop(&block->forward), 36175872.0 + 4 * scores * 16, 1e-15);
     CHECK_NEAR(kernel_list_flop(&block->backward), 2 * (36175872.0 + 4 * scores * 16), 1e-15);
     /* Compiled: one kernel from scores to probabilities. */
     shape.is_compiled = true;
     block = fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    CHECK_INT(count_named(&block->forward, "softmax"), 1);
-    CHECK_INT(count_named(&block->forward, "scores"), 1);
+    CHECK_INT(fixture_count(&block->forward, "softmax"), 1);
+    CHECK_INT(fixture_count(&block->forward, "scores"), 1);
     CHECK_INT(fixture_kernel(&block->forward, "softmax")->impl, IMPL_INDUCTOR);
     arena_release(&arena);
 }
@@ -141,8 +133,8 @@ static void test_windows(void)
                    fixture_kernel(&global->forward, "attention")->flop,
                (1024.0 * 4096 - 1024 * 512.0) / (4096 * 2048.0), 1e-12);
     CHECK_NEAR(local->model_flop, global->model_flop, 1e-15);
-    CHECK_INT(count_named(&local->forward, "layernorm.to_fp32"), 4);
-    CHECK_INT(count_named(&local->forward, "q_norm"), 7);
+    CHECK_INT(fixture_count(&local->forward, "layernorm.to_fp32"), 4);
+    CHECK_INT(fixture_count(&local->forward, "q_norm"), 7);
     shape.seq_len = 512;
     model = fixture_build(&arena, &config, &shape);
     CHECK_INT(model->modules[1].kind_idx, model->modules[6].kind_idx);
@@ -163,8 +155,8 @@ static void test_fused_norms(void)
     shape.has_fused_norms = true;
     const struct module_kind *fused =
         fixture_kind(fixture_build(&arena, &config, &shape), MODULE_BLOCK);
-    CHECK_INT(count_named(&apart->forward, "input_layernorm"), 7);
-    CHECK_INT(count_named(&fused->forward, "input_layernorm"), 1);
+    CHECK_INT(fixture_count(&apart->forward, "input_layernorm"), 7);
+    CHECK_INT(fixture_count(&fused->forward, "input_layernorm"), 1);
     CHECK_TRUE(fixture_kernel(&fused->forward, "input_layernorm")->impl == IMPL_EAGER);
     CHECK_INT(apart->saved_bytes - fused->saved_bytes, 2 * 256 * 96 * (4 + 2 - 2));
     shape.is_compiled = true;
@@ -198,7 +190,7 @@ static void test_encoders(void)
     if (CHECK_TRUE(decoder != NULL)) {
         const struct kernel_list *list = &decoder->forward;
         CHECK_INT(fixture_kernel(list, "q_proj")->m, 80);
-        CHECK_INT(count_named(list, "k_proj"), 2);
+        CHECK_INT(fixture_count(list, "k_proj"), 2);
         int32_t last = 0;
         for (int32_t i = 0; i < list->count; i++)
             if (strcmp(list->items[i].name, "scores") == 0)
@@ -215,23 +207,23 @@ static void test_arrangements(void)
     struct arena arena = {0};
     struct train_shape shape = fixture_shape(256, 1);
     const struct module_kind *block = bind_block(&arena, "model: falcon-7b\n", &shape);
-    CHECK_INT(count_named(&block->forward, "layernorm"), 1);
+    CHECK_INT(fixture_count(&block->forward, "layernorm"), 1);
     CHECK_INT(fixture_kernel(&block->forward, "qkv_proj")->n, 4544 + 2 * 64);
     block = bind_block(&arena, "model: pythia-70m\n", &shape);
-    CHECK_INT(count_named(&block->forward, "layernorm"), 2);
-    CHECK_INT(count_named(&block->backward, "bias_grad"), 4);
+    CHECK_INT(fixture_count(&block->forward, "layernorm"), 2);
+    CHECK_INT(fixture_count(&block->backward, "bias_grad"), 4);
     /* a quarter of each head turns: 20 bytes an element and the table */
     CHECK_NEAR(fixture_kernel(&block->forward, "rotary.q")->bytes,
                8.0 * 256 * 512 / 4 + 4.0 * 256 * 16, 1e-15);
     block = bind_block(&arena, "model: gpt2\n", &shape);
     CHECK_INT(block->params[0].dim0, 768);
     CHECK_INT(block->params[0].rest, 2304);
-    CHECK_INT(count_named(&block->forward, "act"), 8);
-    CHECK_INT(count_named(&block->forward, "dropout"), 2);
+    CHECK_INT(fixture_count(&block->forward, "act"), 8);
+    CHECK_INT(fixture_count(&block->forward, "dropout"), 2);
     shape.is_compiled = true;
     block = bind_block(&arena, "model: gpt2\n", &shape);
-    CHECK_INT(count_named(&block->forward, "act"), 1);
-    CHECK_INT(count_named(&block->forward, "dropout"), 0);
+    CHECK_INT(fixture_count(&block->forward, "act"), 1);
+    CHECK_INT(fixture_count(&block->forward, "dropout"), 0);
     arena_release(&arena);
 }
 

@@ -21,6 +21,20 @@ void check_refusals(const struct refusal *rows, size_t count)
         check_refused(rows[i].overrides, rows[i].text);
 }
 
+void check_volumes(const char *config, const struct volume *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct played played;
+        check_context("%s", rows[i].overrides);
+        if (played_play(&played, config, rows[i].overrides)) {
+            CHECK_NEAR(played.outcome.comm_bytes_per_gpu, rows[i].bytes, 1e-8);
+            program_check_balance(played.experiment.program);
+        }
+        played_release(&played);
+    }
+    check_context(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct check_suite suites[] = {{"fsdp2_forward", forward_cases},

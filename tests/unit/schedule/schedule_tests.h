@@ -19,6 +19,14 @@ struct refusal {
 
 void check_refusals(const struct refusal *rows, size_t count);
 
+/* Bytes that a GPU sends in a step of the configuration with these overrides. */
+struct volume {
+    const char *overrides;
+    double bytes;
+};
+
+void check_volumes(const char *config, const struct volume *rows, size_t count);
+
 extern const struct check_case forward_cases[];
 extern const struct check_case backward_cases[];
 extern const struct check_case units_cases[];

@@ -27,10 +27,7 @@
  */
 static void test_volume(void)
 {
-    static const struct {
-        const char *overrides;
-        double bytes;
-    } rows[] = {
+    static const struct volume rows[] = {
         {"fsdp.api=zero1", 15.75e9},
         {"fsdp.api=zero1; zero.use_multi_rank_bucket_allreduce=false", 10.5e9},
         {"fsdp.api=zero2", 15.75e9},
@@ -52,16 +49,7 @@ static void test_volume(void)
         {"fsdp.api=zero1; gpus_per_node=1", 0},
         {"fsdp.api=zero3; gpus_per_node=1", 0},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        if (played_play(&played, EXAMPLE_G, rows[i].overrides)) {
-            CHECK_NEAR(played.outcome.comm_bytes_per_gpu, rows[i].bytes, 1e-8);
-            program_check_balance(played.experiment.program);
-        }
-        played_release(&played);
-    }
-    check_context(NULL);
+    check_volumes(EXAMPLE_G, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 /* Of all tensors of the program, whenever they live. */

@@ -25,10 +25,7 @@
  */
 static void test_volume(void)
 {
-    static const struct {
-        const char *overrides;
-        double bytes;
-    } rows[] = {
+    static const struct volume rows[] = {
         {BLOCKING, 3 * 5.25e9},
         {BLOCKING "zero.reduce_bucket_size=50000000", 3 * 5.25e9},
         {BLOCKING "zero.reduce_scatter=false", 4 * 5.25e9},
@@ -47,16 +44,7 @@ static void test_volume(void)
          "reduce_scatter: false, contiguous_gradients: false}",
          3 * 5.25e9},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct played played;
-        check_context("%s", rows[i].overrides);
-        if (played_play(&played, EXAMPLE_G, rows[i].overrides)) {
-            CHECK_NEAR(played.outcome.comm_bytes_per_gpu, rows[i].bytes, 1e-8);
-            program_check_balance(played.experiment.program);
-        }
-        played_release(&played);
-    }
-    check_context(NULL);
+    check_volumes(EXAMPLE_G, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 #define GPT2                                                                                       \
